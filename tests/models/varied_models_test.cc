@@ -32,11 +32,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExpected = "tests/models/varied_models.expected.txt";
-// Chosen for a test of ten seconds. Of the programs' exports, which are alike, every one is looked at, and each
+// Chosen for half a minute of one core. Of the programs' exports, which are alike, every one is looked at, and each
 // so many-th is varied; of the variations of a model each so many-th is made, of a rule's fixture more than of others.
 constexpr std::size_t kVariedProgram = 12;
-constexpr std::size_t kVariedFixture = 2;
-constexpr std::size_t kVariedOther = 6;
+constexpr std::size_t kVariedFixture = 3;
+constexpr std::size_t kVariedOther = 8;
 constexpr std::size_t kMostNodes = 40;       // of a model that is varied
 constexpr std::size_t kMostBytes = 100'000;  // of a file: weights show nothing more
 #ifdef __SANITIZE_ADDRESS__
@@ -117,6 +117,7 @@ class Variations {
     }
     constants();
     inputs();
+    outputs();
     return fmt::format("{} findings in {}:{}", findings_, count_, hash_of(text_));
   }
 
@@ -127,7 +128,7 @@ class Variations {
     findings_ += said.found.size();
     std::string text = fmt::format("{}\n{}{}", what, said.facts, said.losses);
     for (const findings::Finding& finding : said.found) {
-      text += fmt::format("{} {}: {}", finding.code, finding.node, finding.message);
+      text += fmt::format("{} {} {}: {}", finding.code, to_text(finding.severity), finding.node, finding.message);
       for (const findings::Note& note : finding.notes) text += fmt::format("; {}", note.message);
       for (const findings::Fix& fix : finding.fixes) text += fmt::format("; {}", fix.message);
       text += fmt::format("; {}\n", finding.also.size());
@@ -136,7 +137,7 @@ class Variations {
     if (all_texts().is_open()) all_texts() << model_.path << " | " << text;
   }
 
-  /// Another one that the model has, with as many operands.
+  /// Two that the model has, with as many operands, and those that are like it.
   void operators(NodeId id) {
     Node& node = model_.nodes[id];
     const OperatorId old = node.op;
@@ -150,21 +151,64 @@ class Variations {
       say(fmt::format("{} is {}", model_.text(model_.operators[old].name), schema->name));
     }
     node.op = old;
+    const Operator op = model_.operators[old];
+    if (op.domain != NameId::kEmpty || op.schema == nullptr) return;
+    const std::string_view name = model_.text(op.name);
+    for (const auto& alike : kAlike) {
+      if (std::ranges::find(alike, name) == alike.end()) continue;
+      for (const std::string_view other : alike) {
+        Operator changed = op;
+        changed.schema = find_schema("", other, static_cast<int>(op.opset));
+        if (other == name || changed.schema == nullptr) continue;
+        changed.name = static_cast<NameId>(model_.names.intern(other));
+        const OperatorId added = operator_like(changed);
+        model_.nodes[id].op = added;
+        say(fmt::format("{} is {}", name, other));
+        model_.nodes[id].op = old;
+      }
+    }
+  }
+
+  OperatorId operator_like(const Operator& op) {
+    for (const OperatorId id : model_.operators.ids())
+      if (model_.operators[id].name == op.name && model_.operators[id].domain == op.domain &&
+          model_.operators[id].opset == op.opset)
+        return id;
+    model_.operators.push_back(op);
+    return static_cast<OperatorId>(model_.operators.size() - 1);
   }
 
   void operands(NodeId id) {
-    const Node& node = model_.nodes[id];
+    const Node node = model_.nodes[id];
+    ValueId* const list = model_.operand_list.data() + node.first_operand;
     for (std::uint32_t i = 0; i + 1 < node.operand_count; ++i) {
-      ValueId* const first = model_.operand_list.data() + node.first_operand + i;
-      if (first[0] == first[1]) continue;
-      std::swap(first[0], first[1]);
+      if (list[i] == list[i + 1]) continue;
+      std::swap(list[i], list[i + 1]);
       say(fmt::format("operands {} and {} of {}", i, i + 1, static_cast<std::uint32_t>(id)));
-      std::swap(first[0], first[1]);
+      std::swap(list[i], list[i + 1]);
+    }
+    for (std::uint32_t i = 0; i < node.operand_count; ++i) {
+      const ValueId old = list[i];
+      if (old == ValueId::kAbsent) continue;
+      std::vector<ValueId> others{ValueId::kAbsent};
+      // What the operand is computed from, as if that step were not there.
+      if (const NodeId producer = model_.value(old).producer; producer != NodeId::kNone)
+        for (const ValueId before : model_.operands(model_.node(producer))) others.push_back(before);
+      others.push_back(list[(i + 1) % node.operand_count]);
+      for (const ValueId input : model_.graph(node.graph).inputs) others.push_back(input);
+      std::sort(others.begin(), others.end());
+      others.erase(std::unique(others.begin(), others.end()), others.end());
+      for (const ValueId other : others) {
+        if (other == old) continue;
+        list[i] = other;
+        say(fmt::format("operand {} of {} is {}", i, static_cast<std::uint32_t>(id), model_.name_of(other)));
+      }
+      list[i] = old;
     }
   }
 
   void attributes(NodeId id) {
-    const Node& node = model_.nodes[id];
+    const Node node = model_.nodes[id];
     for (std::uint32_t i = 0; i < node.attribute_count; ++i) {
       Attribute& attribute = model_.attribute_list[node.first_attribute + i];
       const Attribute old = attribute;
@@ -187,13 +231,22 @@ class Variations {
           attribute.s = other;
           changed(other);
         }
-      if (old.kind == AttributeKind::kInts && !old.ints.empty())
-        for (const std::int64_t step : {1, -1}) {
-          std::vector<std::int64_t> list(old.ints.begin(), old.ints.end());
-          list.back() = ops::next_to(list.back(), step);
-          attribute.ints = list;
-          changed(fmt::format("{}", fmt::join(list, " ")));
-        }
+      if (old.kind == AttributeKind::kInts)
+        for (std::size_t at = 0; at < std::min<std::size_t>(old.ints.size(), 4); ++at)
+          for (const std::int64_t step : {1, -1}) {
+            std::vector<std::int64_t> list(old.ints.begin(), old.ints.end());
+            list[at] = ops::next_to(list[at], step);
+            attribute.ints = list;
+            changed(fmt::format("{}", fmt::join(list, " ")));
+          }
+      if (old.kind == AttributeKind::kGraph || old.kind == AttributeKind::kGraphs) continue;
+      // The last takes its place.
+      Attribute& last = model_.attribute_list[node.first_attribute + node.attribute_count - 1];
+      std::swap(attribute, last);
+      --model_.nodes[id].attribute_count;
+      say(fmt::format("without {} of {}", old.name, static_cast<std::uint32_t>(id)));
+      ++model_.nodes[id].attribute_count;
+      std::swap(attribute, last);
     }
   }
 
@@ -216,24 +269,35 @@ class Variations {
         std::memcpy(raw.data(), numbers.data(), raw.size());
         return raw;
       };
+      const auto each = [&](const auto& numbers, const auto& others) {
+        if (!numbers || numbers->empty()) return;
+        const std::size_t last = numbers->size() - 1;
+        for (const std::size_t at : {std::size_t{0}, std::size_t{1}, last}) {
+          if (at > last || (at != last && at + 1 >= last)) continue;
+          for (const auto other : others(numbers->at(at))) {
+            auto list = *numbers;
+            if (list[at] == other) continue;
+            list[at] = other;
+            changed(as_raw(list), fmt::format("{} at {}", other, at));
+          }
+        }
+      };
       if (old->dtype_code == static_cast<int>(DType::kFloat32)) {
-        const auto numbers = old->floats(4);
-        if (!numbers || numbers->empty()) continue;
-        for (const float other : {0.0F, 1.0F, -1.0F, 0.5F}) {
-          std::vector<float> list(numbers->begin(), numbers->end());
-          list.back() = other;
-          changed(as_raw(list), std::to_string(other));
-        }
+        each(as_list<float>(old->floats(4)), [](float number) {
+          return std::vector<float>{0.0F, 1.0F, -1.0F, 0.5F, 2.0F, -100.0F, -number, 2 * number, 1 - number};
+        });
       } else if (old->dtype_code == static_cast<int>(DType::kInt64)) {
-        const auto numbers = old->integers(8);
-        if (!numbers || numbers->empty()) continue;
-        for (const std::int64_t other : {ops::next_to(numbers->back(), 1), ops::next_to(numbers->back(), -1)}) {
-          std::vector<std::int64_t> list = *numbers;
-          list.back() = other;
-          changed(as_raw(list), std::to_string(other));
-        }
+        each(as_list<std::int64_t>(old->integers(8)), [](std::int64_t number) {
+          return std::vector<std::int64_t>{ops::next_to(number, 1), ops::next_to(number, -1), 0, 1, -1, 2};
+        });
       }
     }
+  }
+
+  template <typename T, typename Numbers>
+  static std::optional<std::vector<T>> as_list(const Numbers& numbers) {
+    if (!numbers) return std::nullopt;
+    return std::vector<T>(numbers->begin(), numbers->end());
   }
 
   void inputs() {
@@ -253,7 +317,7 @@ class Variations {
         say(fmt::format("{}: {}", name, fmt::join(dims, ",")), options);
       };
       for (std::size_t axis = 0; axis < extents.size(); ++axis)
-        for (const std::string_view other : {"1", "5", "n", "?"}) {
+        for (const std::string_view other : {"1", "5", "n", "?", "s77", "2*n"}) {
           std::vector<std::string> dims = extents;
           dims[axis] = other;
           declared(dims);
@@ -261,13 +325,24 @@ class Variations {
       std::vector<std::string> dims = extents;
       dims.insert(dims.begin(), "2");
       declared(dims);
+      dims = extents;
+      dims.push_back("1");
+      declared(dims);
+      if (extents.size() > 1) {
+        dims = extents;
+        std::swap(dims[0], dims[1]);
+        declared(dims);
+        std::ranges::fill(dims, "n");
+        declared(dims);
+      }
       if (!extents.empty()) declared({extents.begin(), extents.end() - 1});
       for (const DType dtype : {DType::kInt64, DType::kFloat16, DType::kFloat64, DType::kBool}) {
         dataflow::AnalysisOptions options;
         options.values[name].dtypes = dtype;
         say(fmt::format("{}: {}", name, to_text(dtype)), options);
       }
-      for (const Range& range : {Range{0, 1, false}, Range{-1, 3, false}, Range{2, 9, false}}) {
+      for (const Range& range : {Range{0, 1, false}, Range{-1, 3, false}, Range{2, 9, false}, Range{0, 255, false},
+                                 Range{-1, 1, false}, Range{0, 0, false}, Range{1, 1, false}, Range{-5, -2, false}}) {
         dataflow::AnalysisOptions options;
         options.values[name].range = range;
         say(fmt::format("{}: {}", name, range.to_text()), options);
@@ -275,9 +350,48 @@ class Variations {
     }
   }
 
+  /// Another value of the main graph is what it gives.
+  void outputs() {
+    std::vector<ValueId>& given = model_.graphs[GraphId::kMain].outputs;
+    if (given.empty()) return;
+    const ValueId old = given[0];
+    for (const ValueId value : model_.values.ids(kFirstValue)) {
+      const Value& at = model_.value(value);
+      if (at.graph != GraphId::kMain || at.origin != ValueOrigin::kNode || at.is_output) continue;
+      given[0] = value;
+      model_.values[value].is_output = true;
+      if (old != ValueId::kAbsent) model_.values[old].is_output = false;
+      say(fmt::format("{} is given", model_.name_of(value)));
+      model_.values[value].is_output = false;
+      if (old != ValueId::kAbsent) model_.values[old].is_output = true;
+      given[0] = old;
+    }
+  }
+
+  /// Operators that people and exporters write for each other.
+  static const std::vector<std::vector<std::string_view>> kAlike;
+
   Model& model_;
   std::size_t stride_, count_ = 0, findings_ = 0;
   std::string text_;
+};
+
+const std::vector<std::vector<std::string_view>> Variations::kAlike{
+    {"Add", "Sub", "Mul", "Div", "Pow"},
+    {"Max", "Min", "Sum", "Mean"},
+    {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"},
+    {"Softmax", "LogSoftmax", "Sigmoid"},
+    {"Exp", "Log", "Sqrt", "Neg", "Abs", "Sigmoid", "Tanh", "Relu", "Reciprocal", "Identity", "Softplus", "Sign",
+     "Floor"},
+    {"ArgMax", "ArgMin"},
+    {"Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual"},
+    {"And", "Or", "Xor"},
+    {"Gather", "GatherElements", "GatherND"},
+    {"MatMul", "Mul", "Sub"},
+    {"LayerNormalization", "GroupNormalization", "InstanceNormalization", "BatchNormalization"},
+    {"MaxPool", "AveragePool"},
+    {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"},
+    {"Reshape", "Expand", "Tile"},
 };
 
 /// `stride`: of the variations; 0 for none.

@@ -54,7 +54,8 @@ struct VariedCall {
   const OpSchema* schema = nullptr;
   std::vector<Attribute> attributes;
   std::vector<Fact> operands;
-  std::vector<bool> given;  ///< by operand: not left out
+  std::vector<bool> given;                ///< by operand: not left out
+  std::size_t tainted = ~std::size_t{0};  ///< the operand with every taint
   std::uint32_t result_count = 1;
   FactStore* facts = nullptr;
   std::deque<std::vector<std::int64_t>>* lists = nullptr;  ///< what `ints` of changed attributes point to
@@ -99,7 +100,9 @@ struct VariedCall {
   /// Results, what fails, which extents are learnt to be equal; whether the call is rejected for sure.
   std::string outcome(bool& rejected) const {
     const std::vector<FactId> ids = operand_ids();
-    const std::vector<Taint> taints(ids.size());
+    std::vector<Taint> taints(ids.size());
+    if (tainted < taints.size())
+      for (const Aspect aspect : {Aspect::kDtype, Aspect::kShape, Aspect::kValue}) taints[tainted] |= aspect;
     Application call;
     call.domain = domain;
     call.name = name;
@@ -146,6 +149,7 @@ class Variations {
       elements(i);
       bounds(i);
       presence(i);
+      alone(i);
     }
     together();
     attributes();
@@ -199,9 +203,18 @@ class Variations {
       with_shape(i, {extents.begin(), extents.end() - 1});
       with_shape(i, {extents.begin() + 1, extents.end()});
     }
+    for (std::size_t axis = 0; axis + 1 < extents.size(); ++axis) {
+      Extents swapped = extents;
+      std::swap(swapped[axis], swapped[axis + 1]);
+      if (swapped != extents) with_shape(i, swapped);
+    }
+    DimPool& pool = base_.facts->dims();
+    const Dim twice = pool.add(pool.mul(symbol("s"), number(2)), number(1));
+    if (!extents.empty()) with_shape(i, Extents(extents.size(), symbol("s")));
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       const auto known = base_.facts->dims().as_constant(extents[axis]);
-      std::vector<Dim> others{number(0), number(1), symbol("s"), Dim(Unknown::kNotTracked)};
+      std::vector<Dim> others{
+          number(0), number(1), symbol("s"), Dim(Unknown::kNotTracked), twice, pool.sub(symbol("s"), number(2))};
       if (known)
         others.insert(others.end(),
                       {number(next_to(*known, 1)), number(std::max<std::int64_t>(next_to(*known, -1), 0))});
@@ -223,8 +236,9 @@ class Variations {
   void dtypes(std::size_t i) {
     const Fact& fact = base_.operands[i];
     if (fact.kind != ValueKind::kTensor) return;
-    for (const DTypeSet other : {DTypeSet(DType::kFloat16), DTypeSet(DType::kInt64), DTypeSet(DType::kBool),
-                                 DTypeSet(DType::kInt64) | DTypeSet(DType::kFloat32), DTypeSet::all()})
+    for (const DTypeSet other :
+         {DTypeSet(DType::kFloat16), DTypeSet(DType::kInt64), DTypeSet(DType::kBool), DTypeSet(DType::kUint8),
+          DTypeSet(DType::kString), DTypeSet(DType::kInt64) | DTypeSet(DType::kFloat32), DTypeSet::all()})
       if (!(other == fact.dtypes)) with_fact(other.to_text(), i, of_dtypes(i, other));
   }
 
@@ -335,6 +349,22 @@ class Variations {
     with_fact("sequence", i, sequence);
   }
 
+  /// What changes all operands but one, and taints.
+  void alone(std::size_t i) {
+    VariedCall tainted = base_, unranked = base_, unknown = base_;
+    tainted.tainted = i;
+    visit_(fmt::format("{} tainted", i), tainted);
+    if (base_.operands.size() < 3) return;  // with two the other one's variations are the same
+    for (std::size_t other = 0; other < base_.operands.size(); ++other) {
+      if (other == i || base_.operands[other].kind != ValueKind::kTensor) continue;
+      unranked.operands[other] = bare(other);
+      unranked.operands[other].shape = ShapeId::kUnranked;
+      unknown.operands[other] = Fact{};
+    }
+    visit_(fmt::format("{} alone ranked", i), unranked);
+    visit_(fmt::format("{} alone known", i), unknown);
+  }
+
   /// What changes all operands alike.
   void together() {
     VariedCall named = base_, equal = base_, unranked = base_;
@@ -428,6 +458,8 @@ class Variations {
         with_list(at, other);
         with_list(at, {});
         if (!list.empty()) with_list(at, {list.begin(), list.end() - 1});
+      } else if (attribute.kind == AttributeKind::kFloats || attribute.kind == AttributeKind::kStrings) {
+        counted(at);
       } else if (attribute.kind == AttributeKind::kString) {
         for (const std::string_view other : kTexts) {
           Attribute changed = attribute;
@@ -439,6 +471,42 @@ class Variations {
     if (base_.schema == nullptr) return;
     for (const FormalAttribute& formal : base_.schema->attributes)
       if (std::ranges::find(base_.attributes, formal.name, &Attribute::name) == base_.attributes.end()) added(formal);
+  }
+
+  /// Lists of numbers and texts matter by their length, and by what one of them is.
+  void counted(std::size_t at) {
+    const auto length = [&](auto list, auto other) {
+      for (const std::size_t count :
+           {std::size_t{0}, std::size_t{1}, std::size_t{2}, list.size() - 1, list.size() + 1}) {
+        if (count == list.size() || count > list.size() + 1) continue;
+        auto changed = list;
+        changed.resize(count, other);
+        with_items(at, changed, std::to_string(count));
+      }
+      if (list.empty()) return;
+      for (const std::size_t place : {std::size_t{0}, list.size() - 1}) {
+        auto changed = list;
+        changed[place] = other;
+        with_items(at, changed, fmt::format("{} at {}", other, place));
+      }
+    };
+    const Attribute& attribute = base_.attributes[at];
+    if (attribute.kind == AttributeKind::kFloats)
+      length(std::vector<float>(attribute.floats.begin(), attribute.floats.end()), -1.0F);
+    else
+      length(std::vector<std::string_view>(attribute.strings.begin(), attribute.strings.end()),
+             std::string_view("BRANCH_LT"));
+  }
+
+  void with_items(std::size_t at, const std::vector<float>& items, const std::string& text) {
+    Attribute changed = base_.attributes[at];
+    changed.floats = items;
+    with_attribute(text, at, changed);
+  }
+  void with_items(std::size_t at, const std::vector<std::string_view>& items, const std::string& text) {
+    Attribute changed = base_.attributes[at];
+    changed.strings = items;
+    with_attribute(text, at, changed);
   }
 
   void added(const FormalAttribute& formal) {
@@ -488,6 +556,17 @@ class Variations {
     for (int opset = 1; opset <= newest_opset(base_.domain); ++opset) {
       const OpSchema* schema = find_schema(base_.domain, base_.name, opset);
       if (schema == nullptr || schema->since_version != opset || schema == base_.schema) continue;
+      call = base_;
+      call.opset = opset;
+      call.schema = schema;
+      visit_(fmt::format("opset {}", opset), call);
+    }
+    // The last opset of each version: entries compare with numbers.
+    for (int opset = 1; opset < newest_opset(base_.domain); ++opset) {
+      const OpSchema* schema = find_schema(base_.domain, base_.name, opset);
+      if (schema == nullptr || opset == base_.opset || schema->since_version == opset ||
+          schema == find_schema(base_.domain, base_.name, opset + 1))
+        continue;
       call = base_;
       call.opset = opset;
       call.schema = schema;
