@@ -219,7 +219,8 @@ FindingBuilder& FindingBuilder::note(std::string message) {
 }
 
 FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
-  if (finding_ == nullptr || reporter_.is_cut_off()) return *this;
+  // What no node computes has no place.
+  if (finding_ == nullptr || node == NodeId::kNone || reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size());
   finding_->notes.push_back({.message = std::move(message),
                              .node = kept(reporter_.analysis().model().label(node)),

@@ -42,6 +42,9 @@ TEST(Arithmetic, IntegerContents) {
 TEST(Arithmetic, NarrowIntegersAndFloats) {
   Op wraps("Add", 14), half("Mul", 14), third("Div", 14), sign("Mod", 13);
   EXPECT_EQ(wraps.content(wraps.constant({2147483647, 1}, "int32[2]").constant({1}, "int32[]").infer()), "? 2");
+  Op wrapped("Add", 14);
+  EXPECT_EQ(wrapped.fact(wrapped.constant({2147483647, 3}, "int32[2]").constant({7}, "int32[]").infer()).range,
+            (Range{-2147483648.0, 2147483647, false}));
   EXPECT_EQ(half.content(half.floats({3, 4}).floats({0.5}).infer()), "1.5 2");
   EXPECT_EQ(third.fact(third.floats({1}).floats({3}).infer()).range.lo, static_cast<double>(1.0F / 3.0F));
   EXPECT_EQ(sign.content(sign.constant({-7, 7}).constant({4}).with("fmod", 1).infer()), "-3 3");

@@ -304,11 +304,11 @@ class ReductionOverBatchAxis : public Rule {
   }
 
   static void report_operand(Search& search, const LossSite& loss, NodeId node, Reporter& out) {
-    if (!search.reported.insert(node).second) return;
+    const auto axes = search.expressions.axes_of(node);
+    if (!axes || axes->empty() || !search.reported.insert(node).second) return;
     const NodeCall call(search.analysis, node);
-    out.report(node,
-               fmt::format("{} reduces axis {} of {}, the batch, in front of {}", call.op_name(),
-                           search.expressions.axes_of(node)->front(), call.operand(0).name(), ops::to_text(loss.kind)))
+    out.report(node, fmt::format("{} reduces axis {} of {}, the batch, in front of {}", call.op_name(), axes->front(),
+                                 call.operand(0).name(), ops::to_text(loss.kind)))
         .note_at(loss.anchor, fmt::format("{} is computed here", ops::to_text(loss.kind)))
         .fix("reduce the axis of the features instead");
   }
@@ -382,10 +382,11 @@ class ReductionOverBatchAxis : public Rule {
     if (norm == NodeId::kNone || is_centred(search, search.expressions.operand(norm, 0)) ||
         !search.reported.insert(sum).second)
       return;
+    const auto axes = search.expressions.axes_of(sum);
+    if (!axes || axes->empty()) return;
     const ValueId data = search.expressions.operand(sum, 0);
     out.report(sum, fmt::format("the cosine similarity {} is taken over axis {} of {}, the batch",
-                                Operand(search.analysis, search.expressions.result(sum)).name(),
-                                search.expressions.axes_of(sum)->front(),
+                                Operand(search.analysis, search.expressions.result(sum)).name(), axes->front(),
                                 search.analysis.facts().shape_text(search.analysis.fact(data).shape)))
         .note_at(norm, "the norm is taken over the batch too")
         .fix("take it over the axis of the features: dim=1, or dim=-1");

@@ -39,11 +39,14 @@ template <ElementFunction kFunction>
 void follow_integers(Inference& in) {
   const DTypeSet dtypes = in.operand(0).dtypes;
   if (in.opset() < 7 || (dtypes != DTypeSet(DType::kInt64) && dtypes != DTypeSet(DType::kInt32))) return;
+  const Range computed = in.result().range;
   combine_elements(in, kFunction);
   const Content* content = in.facts().content(in.result().content);
   if (content == nullptr || dtypes == DTypeSet(DType::kInt64)) return;
   Dims elements = content->integers;
   for (Dim& element : elements) element = within(in.dims(), element, dtypes);
+  // An element that wraps around lies elsewhere than its number does.
+  if (elements != content->integers) in.result().range = computed;
   in.result().content = in.facts().intern_content({std::move(elements), {}});
 }
 
