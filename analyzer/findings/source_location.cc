@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kMaxFrames = 256;
 /// What a finding keeps of a line: twice what is shown of it. A whole model in text may be one line.
 constexpr std::size_t kMaxKept = 2 * kShownLength;
+/// And of a file's name: PATH_MAX of Linux, whose kernel opens no longer one.
+constexpr std::size_t kMaxKeptFile = 4096;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -19,10 +21,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// Cut between characters of UTF-8.
-std::string kept(std::string_view line) {
-  std::size_t end = std::min(line.size(), kMaxKept);
-  while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
-  return std::string(line.substr(0, end));
+std::string kept(std::string_view text, std::size_t most = kMaxKept) {
+  std::size_t end = std::min(text.size(), most);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end));
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -116,7 +118,8 @@ const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
   const std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
   if (const StackFrame* frame = users_frame(frames)) {
-    found.place = {.file = std::string(frame->file), .line = frame->line, .column = 0, .source = kept(frame->source)};
+    found.place = {
+        .file = kept(frame->file, kMaxKeptFile), .line = frame->line, .column = 0, .source = kept(frame->source)};
     // The trace keeps the code as it was at export; a file that has changed since would show another line.
     const std::string_view now = sources_.program_line(frame->file, frame->line);
     if (frame->source.empty() || trimmed(now) == frame->source) {

@@ -113,6 +113,15 @@ class RulesWorkTest(unittest.TestCase):
         trips = numpy_helper.from_array(np.array(1_000_000, np.int64), "trips")
         self.check(model([make_node("Loop", ["trips", ""], [], body=body)], [], [], initializers=(trips,)), "--placement", "runtime")
 
+    def test_name_of_a_file_in_the_notes_of_a_thousand_findings(self) -> None:
+        split = make_node("Split", ["x", "sizes"], ["a", "b"], axis=0)
+        split.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=f'File "{"q" * 40_000}.py", line 1, in f\n')
+        sums = [make_node("Add", ["a", "b"], [name]) for name in names("y", 900)]
+        sizes = numpy_helper.from_array(np.array([4, 3], np.int64), "sizes")
+        report = self.check(model([split, *sums], [value("x", [7])], [untyped("yaaa")], initializers=(sizes,)))
+        [place] = {note["file"] for finding in report["findings"] for note in finding["notes"] if note.get("file")}
+        self.assertIn("qqq", place)
+
     def test_axes_given_thousands_of_times_to_one_output(self) -> None:
         nodes = [make_node("ReduceMean", ["x"], ["y"], axes=[i % 4 for i in range(14_000)], keepdims=0)]
         self.check(model(nodes, [value("x", list("NABC"))], [untyped("y")] * 5500, opset=17))
