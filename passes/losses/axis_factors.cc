@@ -1,8 +1,9 @@
 #include "passes/losses/axis_factors.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
+
+#include "passes/losses/operands_first.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -31,27 +32,10 @@ bool says_more(const AxisFactors::Factors& a, const AxisFactors::Factors& b) {
 
 std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
   if (value == ValueId::kAbsent) return {};
-  // A stack of its own: a chain of nodes may be as long as the model.
-  std::vector<ValueId> pending{value};
-  std::set<ValueId> open;
-  while (!pending.empty()) {
-    const ValueId at = pending.back();
-    if (known_.contains(at)) {
-      pending.pop_back();
-      continue;
-    }
-    bool ready = true;
-    const NodeId node = expressions_.producer(at);
-    if (node != NodeId::kNone && !expressions_.is_spent() && known_.size() + pending.size() < kMaxValues &&
-        open.insert(at).second) {
-      for (const ValueId operand : expressions_.analysis().operands(node)) {
-        if (operand == ValueId::kAbsent || known_.contains(operand) || open.contains(operand)) continue;
-        pending.push_back(operand);
-        ready = false;
-      }
-    }
-    if (!ready) continue;
-    pending.pop_back();
+  const auto follows = [&](std::size_t waiting) {
+    return !expressions_.is_spent() && known_.size() + waiting < kMaxValues;
+  };
+  const auto add = [&](ValueId at, bool /*is_followed*/) {
     Axes axes = bytes_ < kMaxBytes && way_.dims(at).size() <= kMaxRank ? compute(at) : Axes{};
     std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Factors);
     for (const Factors& factors : axes)
@@ -60,7 +44,8 @@ std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
     bytes_ += bytes;
     expressions_.charge(2 * axes.size() + bytes / sizeof(AxisFactor));
     known_.insert_or_assign(at, std::move(axes));
-  }
+  };
+  compute_operands_first(expressions_, value, known_, follows, [](ValueId) {}, add);
   return known_.find(value)->second;
 }
 

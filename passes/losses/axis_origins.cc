@@ -1,9 +1,10 @@
 #include "passes/losses/axis_origins.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
+
+#include "passes/losses/operands_first.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -27,40 +28,18 @@ void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
 
 std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
   if (value == ValueId::kAbsent) return {};
-  // A stack of its own: a chain of nodes may be as long as the model.
-  std::vector<ValueId> pending{value};
-  std::set<ValueId> open;
-  while (!pending.empty()) {
-    const ValueId at = pending.back();
-    if (known_.contains(at)) {
-      pending.pop_back();
-      continue;
-    }
-    bool ready = true;
-    const NodeId node = expressions_.producer(at);
-    const bool is_bounded = bytes_ < kMaxBytes && !expressions_.is_spent();
-    const bool is_followed = is_bounded && known_.size() + pending.size() < kMaxValues;
-    if (node != NodeId::kNone && is_followed) {
-      open.insert(at);
-      for (const ValueId operand : analysis_.operands(node)) {
-        if (operand == ValueId::kAbsent || known_.contains(operand)) continue;
-        if (open.contains(operand)) {  // a cycle
-          known_.emplace(operand, own(operand));
-          continue;
-        }
-        pending.push_back(operand);
-        ready = false;
-      }
-    }
-    if (!ready) continue;
-    pending.pop_back();
-    Axes axes = is_followed ? compute(at) : is_bounded ? own(at) : Axes{};
+  const auto is_bounded = [&] { return bytes_ < kMaxBytes && !expressions_.is_spent(); };
+  const auto follows = [&](std::size_t waiting) { return is_bounded() && known_.size() + waiting < kMaxValues; };
+  const auto cycle = [&](ValueId at) { known_.emplace(at, own(at)); };
+  const auto add = [&](ValueId at, bool is_followed) {
+    Axes axes = is_followed ? compute(at) : is_bounded() ? own(at) : Axes{};
     std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Sources);
     for (const Sources& sources : axes) bytes += sources.capacity() * sizeof(AxisSource);
     bytes_ += bytes;
     expressions_.charge(bytes / sizeof(AxisSource));
     known_.insert_or_assign(at, std::move(axes));
-  }
+  };
+  compute_operands_first(expressions_, value, known_, follows, cycle, add);
   return known_.find(value)->second;
 }
 

@@ -10,18 +10,24 @@
 namespace tensorlint::runtime {
 namespace {
 
-bool is_as_declared(const TypeDecl& type, const HostTensor& tensor, DimNames& names) {
-  if (is_known_dtype(type.element_code) && static_cast<DType>(type.element_code) != tensor.dtype()) return false;
+bool is_as_declared(const TypeDecl& type, std::int32_t dtype_code, std::span<const std::int64_t> extents,
+                    DimNames& names) {
+  if (is_known_dtype(type.element_code) && type.element_code != dtype_code) return false;
   if (!type.ranked) return true;
-  if (type.dims.size() != tensor.rank()) return false;
+  if (type.dims.size() != extents.size()) return false;
   for (std::size_t axis = 0; axis < type.dims.size(); ++axis) {
     const DimDecl& dim = type.dims[axis];
-    if (dim.has_extent && dim.extent != tensor.extent(axis)) return false;
+    if (dim.has_extent && dim.extent != extents[axis]) return false;
     if (!dim.has_extent && dim.name != NameId::kEmpty &&
-        names.try_emplace(dim.name, tensor.extent(axis)).first->second != tensor.extent(axis))
+        names.try_emplace(dim.name, extents[axis]).first->second != extents[axis])
       return false;
   }
   return true;
+}
+
+bool is_default_as_declared(const Value& input, DimNames& names) {
+  if (input.type == nullptr || input.type->kind != TypeKind::kTensor || input.initializer == nullptr) return true;
+  return is_as_declared(*input.type, input.initializer->dtype_code, input.initializer->dims, names);
 }
 
 }  // namespace
@@ -30,7 +36,8 @@ bool is_as_declared(const TypeDecl* type, const HostValue& value, DimNames& name
   if (type == nullptr || value.is_absent()) return true;
   switch (type->kind) {
     case TypeKind::kTensor:
-      return value.is_tensor() && is_as_declared(*type, value.tensor(), names);
+      return value.is_tensor() &&
+             is_as_declared(*type, static_cast<std::int32_t>(value.tensor().dtype()), value.tensor().extents(), names);
     case TypeKind::kSequence:
     case TypeKind::kOptional:
       if (value.kind() != (type->kind == TypeKind::kSequence ? ValueKind::kSequence : ValueKind::kOptional))
@@ -46,9 +53,13 @@ void FactCheck::begin(std::span<const HostValue> inputs) {
   const Model& model = analysis_.model();
   const Graph& main = model.graph(GraphId::kMain);
   names_.clear();
-  for (std::size_t i = 0; i < inputs.size() && i < main.inputs.size(); ++i)
-    if (contradiction_ == ValueId::kAbsent && !is_as_declared(model.value(main.inputs[i]).type, inputs[i], names_))
-      contradiction_ = main.inputs[i];
+  for (std::size_t i = 0; i < inputs.size() && i < main.inputs.size(); ++i) {
+    if (contradiction_ != ValueId::kAbsent) return;
+    const Value& input = model.value(main.inputs[i]);
+    const bool agrees =
+        inputs[i].is_absent() ? is_default_as_declared(input, names_) : is_as_declared(input.type, inputs[i], names_);
+    if (!agrees) contradiction_ = main.inputs[i];
+  }
 }
 
 void FactCheck::hold(NodeId node, std::span<const HostValue> results) {

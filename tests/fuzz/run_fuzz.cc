@@ -33,16 +33,6 @@ std::string shown(const Result<std::vector<HostValue>>& outputs) {
   return text;
 }
 
-/// `run` refuses a default of another shape than its input's (TL-G617) without --force.
-bool has_contradicted_default(const Model& model) {
-  return std::ranges::any_of(model.values, [](const Value& value) {
-    return value.initializer != nullptr && value.type != nullptr && value.type->ranked &&
-           !std::ranges::equal(value.type->dims, value.initializer->dims, [](const DimDecl& a, std::int64_t b) {
-             return !a.has_extent || a.extent < 0 || a.extent == b;
-           });
-  });
-}
-
 }  // namespace
 
 void run(std::string_view bytes) {
@@ -61,7 +51,7 @@ void run(std::string_view bytes) {
   facts.begin(inputs);
   runtime::NodeObserver observer;
   // After a violation facts are guesses, and `run` refuses the model without --force.
-  if (analysis.violations().empty() && !has_contradicted_default(*model))
+  if (analysis.violations().empty())
     observer = [&](NodeId node, std::span<const HostValue> results) { facts.hold(node, results); };
   std::string first;
   {

@@ -65,6 +65,13 @@ class RunTest(unittest.TestCase):
         right = self.run_model(model, "--inputs", self.array("x", np.zeros(4, np.float32)), "--check-facts")
         self.assertIn("every value lies inside its fact", right.stdout)
 
+    def test_facts_do_not_hold_after_a_default_of_another_shape(self) -> None:
+        model = self.model(HEAD + "g (float[N, 8] x) => (y) <float[2, 3] x = {1, 2, 3, 4, 5, 6}> { y = Identity (x) }\n")
+        self.assertEqual(self.run_model(model).returncode, 2)
+        result = self.run_model(model, "--force", "--check-facts")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("`x` is not as the model declares it: values after it were not compared", result.stdout)
+
     def test_outputs_agree_with_what_was_written(self) -> None:
         model = self.model(AFFINE)
         out = str(self.folder / "out")

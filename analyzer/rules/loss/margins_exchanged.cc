@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
-#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -92,12 +90,6 @@ class MarginsExchanged : public Rule {
         (opcode == Opcode::kSub && !numbered->is_first))
       return {};
     return {before_stretch(expressions, numbered->value), opcode == Opcode::kSub, bound};
-  }
-
-  static bool is_rectifier(const Expressions& expressions, NodeId node) {
-    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
-    const auto at = [&](double number) { return element({std::array{number}, {}}); };
-    return element != nullptr && at(-1) == 0 && at(2) == 2;
   }
 };
 

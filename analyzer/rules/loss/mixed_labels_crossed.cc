@@ -47,15 +47,10 @@ class MixedLabelsCrossed : public Rule {
         const ValueId x = before_stretch(expressions, expressions.operand(a, i)),
                       y = before_stretch(expressions, expressions.operand(b, k));
         const ValueId first = expressions.operand(a, 1 - i), second = expressions.operand(b, 1 - k);
-        if (rest_of(expressions, y) == x) return Mixture{call.id(), x, first, second};
-        if (rest_of(expressions, x) == y) return Mixture{call.id(), y, second, first};
+        if (rest_of(expressions, y) == x && !expressions.number(x)) return Mixture{call.id(), x, first, second};
+        if (rest_of(expressions, x) == y && !expressions.number(y)) return Mixture{call.id(), y, second, first};
       }
     return std::nullopt;
-  }
-
-  static ValueId rest_of(const Expressions& expressions, ValueId value) {
-    const ValueId rest = expressions.complement(value);
-    return rest == ValueId::kAbsent || expressions.number(rest) ? ValueId::kAbsent : before_stretch(expressions, rest);
   }
 
   struct Picked {

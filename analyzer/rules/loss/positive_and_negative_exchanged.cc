@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
-#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -182,12 +180,6 @@ class PositiveAndNegativeExchanged : public Rule {
       value = expressions.result(user);
     }
     return Way::kUnknown;
-  }
-
-  static bool is_rectifier(const Expressions& expressions, NodeId node) {
-    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
-    const auto at = [&](double number) { return element({std::array{number}, {}}); };
-    return element != nullptr && at(-1) == 0 && at(2) == 2;
   }
 };
 

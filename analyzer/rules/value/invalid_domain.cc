@@ -84,6 +84,8 @@ class InvalidDomain : public Rule {
 
  private:
   static constexpr int kMaxSteps = 12;
+  /// Of a mask of 256 by 256, or a table of as many rows.
+  static constexpr std::size_t kMostNumbers = 65'536;
 
   static NodeId producer_of(const Operand& operand, const Model& model) {
     return operand.present() ? model.value(operand.value()).producer : NodeId::kNone;
@@ -127,23 +129,6 @@ class InvalidDomain : public Rule {
       }
   }
 
-  /// The numbers of a constant of floats or bools.
-  static std::optional<std::vector<double>> constant_numbers(const Operand& operand, const NodeCall& call) {
-    constexpr std::size_t kMost = 65'536;
-    if (!operand.present()) return std::nullopt;
-    const Tensor* tensor = call.model().value(operand.value()).initializer;
-    if (const NodeId maker = producer_of(operand, call.model()); maker != NodeId::kNone) {
-      const NodeCall made(call.analysis(), maker);
-      const Attribute* given = made.is(ops::Opcode::kConstant) ? made.attribute("value") : nullptr;
-      tensor = given == nullptr ? nullptr : given->tensor;
-    }
-    if (tensor == nullptr || tensor->element_count().value_or(kMost + 1) > kMost) return std::nullopt;
-    call.facts().meter().charge(64 + tensor->element_count().value_or(0) / 8);
-    if (auto floats = tensor->floats(kMost)) return floats;
-    const auto integers = tensor->integers(kMost);
-    return integers ? std::optional(std::vector<double>(integers->begin(), integers->end())) : std::nullopt;
-  }
-
   /// A table that has infinity where the program or its exporter computed the logarithm of 0, looked up and added to
   /// the loss.
   static void check_infinite_row(const NodeCall& call, Reporter& out) {
@@ -153,7 +138,7 @@ class InvalidDomain : public Rule {
       return;
     const Range& range = table.fact().range;
     if ((std::isfinite(range.lo) && std::isfinite(range.hi)) || one_float_outputs(call.analysis()).empty()) return;
-    const auto numbers = constant_numbers(table, call);
+    const auto numbers = constant_numbers(call.analysis(), table.value(), kMostNumbers);
     const auto shape = call.facts().dims_of(table.fact().shape);
     if (!numbers || shape.size() != 1) return;
     const auto is_infinite = [](double number) { return std::isinf(number); };
@@ -229,7 +214,7 @@ class InvalidDomain : public Rule {
     if (shape.empty() || one_float_outputs(call.analysis()).empty()) return false;
     const auto columns = call.facts().dims().as_constant(shape.back());
     if (!columns || *columns < 2) return false;
-    const auto numbers = constant_numbers(mask, call);
+    const auto numbers = constant_numbers(call.analysis(), mask.value(), kMostNumbers);
     if (!numbers || numbers->size() % static_cast<std::size_t>(*columns) != 0) return false;
     const auto width = static_cast<std::size_t>(*columns);
     for (std::size_t row = 0; row * width < numbers->size(); ++row) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "passes/dataflow/attributes.h"
+#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -212,19 +214,23 @@ std::optional<double> number_of(const Operand& operand) {
   return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
 }
 
-std::optional<std::vector<double>> constant_numbers(const Expressions& expressions, ValueId value) {
-  constexpr std::size_t kMost = 4096;
-  const Model& model = expressions.analysis().model();
+std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
+                                                    std::size_t most) {
   if (value == ValueId::kAbsent) return std::nullopt;
-  const NodeId node = expressions.producer(value);
-  const Attribute* given = node == NodeId::kNone ? nullptr : expressions.analysis().attribute(node, "value");
+  const Model& model = analysis.model();
+  const NodeId node = model.value(value).producer;
+  const Attribute* given = node == NodeId::kNone ? nullptr : analysis.attribute(node, "value");
   const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
-  if (tensor == nullptr || tensor->element_count().value_or(kMost + 1) > kMost) return std::nullopt;
-  expressions.charge(64 + tensor->element_count().value_or(0) / 8);
-  auto numbers = tensor->floats(kMost);
+  if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most) return std::nullopt;
+  analysis.meter().charge(64 + tensor->element_count().value_or(0) / 8);
+  auto numbers = tensor->floats(most);
   if (!numbers)
-    if (const auto integers = tensor->integers(kMost)) numbers.emplace(integers->begin(), integers->end());
+    if (const auto integers = tensor->integers(most)) numbers.emplace(integers->begin(), integers->end());
   return numbers;
+}
+
+std::optional<std::vector<double>> constant_numbers(const Expressions& expressions, ValueId value) {
+  return constant_numbers(expressions.analysis(), value);
 }
 
 std::optional<WithNumber> with_number(const Expressions& expressions, NodeId node) {
@@ -334,6 +340,11 @@ std::optional<Roll> rolled_by(const Expressions& expressions, NodeId node) {
   return Roll{node, from, *axis, *shift, *extent};
 }
 
+ValueId rest_of(const Expressions& expressions, ValueId value) {
+  const ValueId rest = value == ValueId::kAbsent ? value : expressions.complement(value);
+  return rest == ValueId::kAbsent ? rest : before_stretch(expressions, rest);
+}
+
 bool is_of_unit_length(const Expressions& expressions, ValueId value) {
   const NodeId node = expressions.producer(before_moves(expressions, value));
   if (expressions.op(node) != Opcode::kDiv) return false;
@@ -413,6 +424,12 @@ bool is_chosen_from(const Expressions& expressions, ValueId value) {
 
 bool is_kept_finite(const Expressions& expressions, ValueId result) {
   return is_clamped(expressions.analysis(), result) || is_chosen_from(expressions, result);
+}
+
+bool is_rectifier(const Expressions& expressions, NodeId node) {
+  const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+  const auto at = [&](double number) { return element({std::array{number}, {}}); };
+  return element != nullptr && at(-1) == 0 && at(2) == 2;
 }
 
 bool has_minus_infinity(const Expressions& expressions, ValueId scores) {

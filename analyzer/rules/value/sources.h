@@ -34,7 +34,9 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value);
 /// The number that all elements of a tensor are, as far as that is proven.
 std::optional<double> number_of(const Operand& operand);
 
-/// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than some thousands.
+/// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than `most`.
+std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
+                                                    std::size_t most = 4096);
 std::optional<std::vector<double>> constant_numbers(const losses::Expressions& expressions, ValueId value);
 
 /// The operand of the node that is not a number, with the number; of commutative nodes either may come first.
@@ -72,6 +74,9 @@ struct Roll {
 };
 std::optional<Roll> rolled_by(const losses::Expressions& expressions, NodeId node);
 
+/// t for 1 - t, before it was moved as a whole; kAbsent for anything else.
+ValueId rest_of(const losses::Expressions& expressions, ValueId value);
+
 /// Divided by its own norm.
 bool is_of_unit_length(const losses::Expressions& expressions, ValueId value);
 
@@ -102,6 +107,9 @@ bool is_chosen_from(const losses::Expressions& expressions, ValueId value);
 
 /// What becomes of a result is chosen or bounded: the edge of a domain was thought of.
 bool is_kept_finite(const losses::Expressions& expressions, ValueId result);
+
+/// max(x, 0) of its one operand, in whatever way it is written.
+bool is_rectifier(const losses::Expressions& expressions, NodeId node);
 
 /// A Where puts -infinity into scores, or a summand has it.
 bool has_minus_infinity(const losses::Expressions& expressions, ValueId scores);

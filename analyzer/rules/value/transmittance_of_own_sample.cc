@@ -61,11 +61,6 @@ class TransmittanceOfOwnSample : public Rule {
     const NodeId minus = expressions.producer(exponent);
     return exponent == summed || (expressions.op(minus) == Opcode::kNeg && expressions.operand(minus, 0) == summed);
   }
-
-  static ValueId rest_of(const Expressions& expressions, ValueId value) {
-    const ValueId rest = value == ValueId::kAbsent ? value : expressions.complement(value);
-    return rest == ValueId::kAbsent ? rest : before_stretch(expressions, rest);
-  }
 };
 
 const RegisterRule<TransmittanceOfOwnSample> kRegister;
