@@ -18,7 +18,7 @@ namespace {
 struct RunOptions {
   std::string model;
   std::vector<std::string> inputs, dump;
-  std::string expect, outputs, device = "cpu", sides;
+  std::string expect, outputs, device = "cpu", sides, products, cublaslt;
   std::string seed, memory_limit, time_limit, rtol, atol, threads, repeat;  ///< empty: not given
   bool check_facts = false, gradient = false, timings = false, force = false;
   SettingsOptions settings;
@@ -52,6 +52,8 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   arguments.add("outputs", options.outputs);
   arguments.add("sides", options.sides);
   arguments.add("device", options.device == "cpu" ? std::string() : options.device);
+  arguments.add("products", options.products);
+  arguments.add("cublaslt", options.cublaslt);
   arguments.add("seed", options.seed);
   arguments.add("memory-limit", options.memory_limit);
   arguments.add("time-limit", options.time_limit);
@@ -98,6 +100,9 @@ class Run : public Command {
                  "cpu (default), cuda:N or emulated:N, or several with commas: with its kernels where it has them");
     options.text("--sides", options_.sides, "cost|kernels",
                  "with --device: the kernels that are worth their copies (default with cuda:N), or all");
+    options.text("--products", options_.products, "kernels|cublaslt|cublaslt-tf32",
+                 "with --device: our kernels for matrix products (default), or cublasLt, in tf32 for float32");
+    options.text("--cublaslt", options_.cublaslt, "FILE", "of --products: the library (default: libcublasLt.so.13)");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
   }

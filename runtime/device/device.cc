@@ -133,6 +133,20 @@ void Device::normalization(const kernels::Normalization& request) { check(table_
 
 void Device::move(const kernels::Movement& request) { check(table_->move(handle_, &request)); }
 
+std::optional<Error> Device::load_cublaslt(const std::string& file, bool uses_tf32) {
+  if (table_->load_cublaslt(handle_, file.c_str(), uses_tf32 ? 1 : 0) == 0) return std::nullopt;
+  return Error{fmt::format("{}: {}", name_, table_->error(handle_)), {}};
+}
+
+std::string Device::why_not_cublaslt(const kernels::MatrixProduct& request, bool has_addend) const {
+  const char* const why = table_->why_not_cublaslt(&request, has_addend ? 1 : 0);
+  return why == nullptr ? std::string() : std::string(why);
+}
+
+void Device::cublaslt_product(const kernels::MatrixProduct& request) {
+  check(table_->cublaslt_product(handle_, &request));
+}
+
 bool Device::fail_at(std::uint64_t call, bool late) {
   if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
   return table_->fail_at != nullptr;

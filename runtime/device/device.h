@@ -110,6 +110,13 @@ class Device {
   void normalization(const kernels::Normalization& request);
   void move(const kernels::Movement& request);
 
+  /// Loads cublasLt: of `file`, or where that is empty the one that the system finds. Error: the device's own.
+  std::optional<Error> load_cublaslt(const std::string& file, bool uses_tf32);
+  /// Why cublasLt does not take such a product, in words that follow "because"; empty: it does. Pointers do not count.
+  std::string why_not_cublaslt(const kernels::MatrixProduct& request, bool has_addend) const;
+  /// As matrix_product, by cublasLt, which is loaded and takes it.
+  void cublaslt_product(const kernels::MatrixProduct& request);
+
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
 
   // For tests; false where the device cannot.

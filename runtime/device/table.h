@@ -96,6 +96,16 @@ struct tensorlint_device_table_v1 {
   int (*normalization)(tensorlint_device* device, const tensorlint::kernels::Normalization* request);
   int (*move)(tensorlint_device* device, const tensorlint::kernels::Movement* request);
 
+  // cublasLt beside our kernels.
+
+  /// Loads the library: `file`, or where that is empty the one that the system finds. `uses_tf32`: products of float32
+  /// round their operands to it.
+  int (*load_cublaslt)(tensorlint_device* device, const char* file, int uses_tf32);
+  /// Why cublasLt does not take such a product, pointers aside; null: it does.
+  const char* (*why_not_cublaslt)(const tensorlint::kernels::MatrixProduct* request, int has_addend);
+  /// After load_cublaslt. All that lies on the device is aligned to 16 bytes.
+  int (*cublaslt_product)(tensorlint_device* device, const tensorlint::kernels::MatrixProduct* request);
+
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
   /// Work of later calls belongs to this step of the caller's.

@@ -216,7 +216,7 @@ struct Part {
 class Planner {
  public:
   Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides,
-          bool with_gradients)
+          bool with_gradients, const CublasLtChoice& cublaslt)
       : model_(model),
         order_(model),
         devices_(devices),
@@ -230,6 +230,7 @@ class Planner {
     } else if (sides == Sides::kCost) {
       leave_what_is_not_worth_copies();
     }
+    if (cublaslt) choose_cublaslt(cublaslt);
     for (const auto& [node, call] : calls_) {
       for (const NodeId each : call.nodes) parts_[each] = {node, false};
       for (const NodeId each : call.unused) parts_[each] = {node, true};
@@ -338,6 +339,18 @@ class Planner {
     return false;
   }
 
+  /// The name of a call says which it is, and why.
+  void choose_cublaslt(const CublasLtChoice& choice) {
+    for (auto& [node, call] : calls_) {
+      const auto* const product = std::get_if<kernels::MatrixProduct>(&call.request);
+      if (product == nullptr) continue;
+      const std::string why_not = choice(*product, call.operands[2].is_given());
+      call.uses_cublaslt = why_not.empty();
+      call.kernel +=
+          why_not.empty() ? std::string(", by cublasLt") : fmt::format(", not by cublasLt because {}", why_not);
+    }
+  }
+
   void leave_what_is_not_worth_copies() {
     for (const NodeId left : calls_not_worth_copies(analysis_, readers_, calls_)) {
       const KernelCall& call = calls_.at(left);
@@ -444,8 +457,9 @@ class Planner {
 }  // namespace
 
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides, bool with_gradients) {
-  return Planner(model, inputs, devices, sides, with_gradients).run();
+                                     std::span<const std::string> devices, Sides sides, bool with_gradients,
+                                     const CublasLtChoice& cublaslt) {
+  return Planner(model, inputs, devices, sides, with_gradients, cublaslt).run();
 }
 
 }  // namespace tensorlint::runtime

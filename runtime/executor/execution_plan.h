@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -86,12 +87,17 @@ struct ExecutionPlan : GraphExecution {
 /// none.
 std::uint64_t report_bytes(const KernelCall& call);
 
+/// Whether cublasLt computes products: by request, and whether that has an addend, empty, or why it does not.
+using CublasLtChoice = std::function<std::string(const kernels::MatrixProduct& request, bool has_addend)>;
+
 /// `devices`: names. With more than one of them every call runs where the model places it, and the first one takes what
 /// nothing places; `sides` is of a single device.
 /// `inputs`: by input of the main graph, absent where the model has a default. `with_gradients`: every loss of the
-/// model is a call that computes its gradient by its prediction, too. Errors: the graph cannot run in any order; a loss
+/// model is a call that computes its gradient by its prediction, too. `cublaslt`: null where our kernels compute all
+/// products. Errors: the graph cannot run in any order; a loss
 /// whose gradient no kernel computes, or no loss at all, with `with_gradients`.
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides, bool with_gradients = false);
+                                     std::span<const std::string> devices, Sides sides, bool with_gradients = false,
+                                     const CublasLtChoice& cublaslt = nullptr);
 
 }  // namespace tensorlint::runtime

@@ -82,7 +82,12 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
   if (found == plans_.end()) {
     std::vector<std::string> names;
     for (const Device* const device : devices_) names.push_back(device->name());
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_);
+    CublasLtChoice cublaslt;
+    if (with_cublaslt_)
+      cublaslt = [&](const kernels::MatrixProduct& request, bool has_addend) {
+        return devices_[0]->why_not_cublaslt(request, has_addend);
+      };
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_, cublaslt);
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));
@@ -405,7 +410,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.b.data = operands[1];
     request.addend.data = operands[2];
     request.result = result.data();
-    device.matrix_product(request);
+    call.uses_cublaslt ? device.cublaslt_product(request) : device.matrix_product(request);
   } else if (const auto* attention = std::get_if<kernels::Attention>(&call.request)) {
     kernels::Attention request = *attention;
     request.query.data = operands[0];

@@ -41,6 +41,9 @@ class Executor {
   /// that of one of the model's losses, or where it has none.
   void set_with_gradients(bool with_gradients) { with_gradients_ = with_gradients; }
 
+  /// Before the first run: cublasLt, which all devices have loaded, computes the products that it takes.
+  void set_with_cublaslt(bool with_cublaslt) { with_cublaslt_ = with_cublaslt; }
+
   std::span<Device* const> devices() const { return devices_; }
   /// Of the last run.
   const ExecutionPlan& plan() const { return *plan_; }
@@ -108,7 +111,7 @@ class Executor {
   IdVector<GraphId, std::vector<ValueId>> values_of_;
   std::vector<double> seconds_;
   std::vector<Gradient> gradients_;
-  bool is_timed_ = false, with_gradients_ = false;
+  bool is_timed_ = false, with_gradients_ = false, with_cublaslt_ = false;
 };
 
 }  // namespace tensorlint::runtime

@@ -71,6 +71,7 @@ struct KernelCall {
   /// Of a loss, where it is asked for: that of the sum of its result, by the value, which is its first operand.
   std::optional<CallResult> gradient{};
   std::size_t device = 0;        ///< of those that run the model
+  bool uses_cublaslt = false;    ///< of MatrixProduct: not our kernel
   std::vector<NodeId> nodes{};   ///< sorted; those it stands for, `node` too
   std::vector<NodeId> unused{};  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,

@@ -192,6 +192,13 @@ int run_model(const RunArguments& arguments) {
     Result<std::unique_ptr<Device>> opened = Device::open(name, arguments.memory_limit);
     if (!opened) return refuse(opened.error().message);
     devices.push_back(*std::move(opened));
+    if (arguments.products != Products::kKernels)
+      if (const auto failed =
+              devices.back()->load_cublaslt(arguments.cublaslt, arguments.products == Products::kCublasLtTf32))
+        return refuse(
+            fmt::format("{}; --cublaslt FILE names the library, and without --products our kernels compute "
+                        "matrix products",
+                        failed->message));
     (void)devices.back()->use_seed(arguments.seed.value_or(0));
   }
   Memory memory(arguments.memory_limit);
@@ -231,6 +238,7 @@ int run_model(const RunArguments& arguments) {
     executor.emplace(model, memory, std::move(all), arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
     executor->set_timed(arguments.timings == Timings::kByOperator);
     executor->set_with_gradients(arguments.gradient);
+    executor->set_with_cublaslt(arguments.products != Products::kKernels);
   }
   RunTime start;
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};

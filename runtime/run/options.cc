@@ -27,6 +27,13 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
     to.sides = value == "cost" ? Sides::kCost : Sides::kKernels;
     return value == "cost" || value == "kernels";
   }
+  if (name == "products") {
+    to.products = value == "cublaslt"        ? Products::kCublasLt
+                  : value == "cublaslt-tf32" ? Products::kCublasLtTf32
+                                             : Products::kKernels;
+    return to.products != Products::kKernels || value == "kernels";
+  }
+  if (name == "cublaslt") return to.cublaslt = value, !value.empty();
   if (name == "seed") return read_number(value, to.seed.emplace());
   if (name == "memory-limit") return read_number(value, to.memory_limit);
   if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
@@ -59,6 +66,10 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
     return Error{"--sides chooses between a device and the interpreter: it needs --device", {}};
   if (result.gradient && result.device.empty())
     return Error{"--gradient asks the kernels of losses for it: it needs --device", {}};
+  if (result.products != Products::kKernels && result.device.empty())
+    return Error{"--products chooses what multiplies matrices on a device: it needs --device", {}};
+  if (!result.cublaslt.empty() && result.products == Products::kKernels)
+    return Error{"--cublaslt is the file of a library: it needs --products cublaslt or cublaslt-tf32", {}};
   if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
   return result;
 }

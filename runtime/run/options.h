@@ -13,14 +13,19 @@ namespace tensorlint::runtime {
 /// Reading the clock at each node takes as long as small operators do.
 enum class Timings : std::uint8_t { kNone, kTotal, kByOperator };
 
+/// What computes matrix products on a device; in tf32 those of float32 alone.
+enum class Products : std::uint8_t { kKernels, kCublasLt, kCublasLtTf32 };
+
 /// What `tensorlint run` asks of the program that executes: `--name=value` each.
 struct RunArguments {
   std::string model;
   bool is_text = false;
-  std::vector<std::string> inputs, dump;  ///< inputs: folders and NAME=FILE
-  std::string expect, outputs;            ///< folders; empty: not given
-  std::string device;                     ///< empty: the interpreter alone
-  std::optional<Sides> sides;             ///< with a device
+  std::vector<std::string> inputs, dump;   ///< inputs: folders and NAME=FILE
+  std::string expect, outputs;             ///< folders; empty: not given
+  std::string device;                      ///< empty: the interpreter alone
+  std::optional<Sides> sides;              ///< with a device
+  Products products = Products::kKernels;  ///< with a device
+  std::string cublaslt;                    ///< its file; empty: the system finds it
   std::optional<std::uint64_t> seed;
   std::uint64_t memory_limit = std::uint64_t{4} << 30;  ///< bytes
   double time_limit = 0;                                ///< seconds; 0: none

@@ -191,6 +191,24 @@ class DeviceOption(unittest.TestCase):
         self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `#3\(ReduceMax\)`")
         self.assertIn("copies, as planned: 2 to emulated:0, emulated:1 (144 bytes), 2 from it (76 bytes); memory there: 96, 160 bytes\n", result.stdout)
 
+    def test_products_by_cublaslt(self) -> None:
+        library = str(RUNNER.with_name("libcublaslt_stand_in.so"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(
+                '<ir_version: 10, opset_import: ["": 21]>\ng (float[6, 3] x, float[3, 5] w, float[5] b) => (float[6, 5] y) {\n'
+                " [plain] p = MatMul (x, w)\n [scaled] y = Gemm <beta = 2.0> (x, w, b)\n}\n"
+            )
+            command = [TOOL, "run", str(path), "--seed", "1", "--device", "emulated:0", "--timings"]
+            ours = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            for products in ("cublaslt", "cublaslt-tf32"):
+                asked = [*command, "--products", products, "--cublaslt", library]
+                result = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `plain` \(MatMul\): matrix_product, by cublasLt\n")
+                self.assertRegex(result.stdout, r"`scaled` \(Gemm\): matrix_product, addend, not by cublasLt because the row that it adds is scaled\n")
+        self.assertRegex(ours.stdout, r"`plain` \(MatMul\): matrix_product\n")
+
     def test_what_is_not_worth_its_copies_stays(self) -> None:
         result = self.run_loss("--device", "emulated:0", "--sides", "cost", "--timings")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -207,6 +225,11 @@ class DeviceOption(unittest.TestCase):
             (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` cannot be understood"),
             (["--sides", "cost"], "it needs --device"),
             (["--gradient"], "it needs --device"),
+            (["--products", "cublaslt"], "--products chooses what multiplies matrices on a device: it needs --device"),
+            (["--device", "emulated:0", "--cublaslt", "x.so"], "it needs --products cublaslt or cublaslt-tf32"),
+            (["--device", "emulated:0", "--products", "blas"], "`--products=blas` cannot be understood"),
+            (["--device", "emulated:0", "--products", "cublaslt"], "emulated:0: cublasLt "),
+            (["--device", "emulated:0", "--products", "cublaslt", "--cublaslt", "/nowhere/x.so"], "emulated:0: cublasLt cannot be loaded: /nowhere/x.so: "),
             (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--check-facts"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--memory-limit", "175"], "bytes"),

@@ -51,6 +51,7 @@ class Executing : public ::testing::Test {
     EXPECT_FALSE(draw_inputs(*model, 3, memory, inputs));
     const auto expected = Interpreter(*model, memory).run(inputs);
     Executor executor(*model, memory, *device_);
+    executor.set_with_cublaslt(with_cublaslt_);
     const auto outputs = executor.run(inputs);
     EXPECT_TRUE(expected.ok()) << expected.error().message;
     EXPECT_TRUE(outputs.ok()) << outputs.error().message;
@@ -80,6 +81,7 @@ class Executing : public ::testing::Test {
   }
 
   std::unique_ptr<Device> device_;
+  bool with_cublaslt_ = false;
   ExecutionPlan::Copies copies_;
   std::uint64_t peak_ = 0;
 };

@@ -33,8 +33,9 @@ class CudaDevice {
     (void)cudaSetDevice(index_);
     for (cudaStream_t stream : streams_)
       if (stream != nullptr) (void)cudaStreamSynchronize(stream);
+    state.cublaslt.reset();
     for (const auto& block : blocks_) (void)cudaFree(block.first);
-    if (workspace_ != nullptr) (void)cudaFree(workspace_);
+    for (const Workspace& workspace : {workspace_, library_workspace_}) (void)cudaFree(workspace.memory);
     for (cudaEvent_t event : events_) (void)cudaEventDestroy(event);
     for (cudaStream_t stream : streams_)
       if (stream != nullptr) (void)cudaStreamDestroy(stream);
@@ -138,16 +139,18 @@ class CudaDevice {
     return check("host_wait", cudaEventSynchronize(events_[event]));
   }
 
+  /// Zero at first: the kernels leave their tickets so.
   void* workspace(std::size_t bytes) {
-    if (bytes <= workspace_bytes_) return workspace_;
-    (void)cudaStreamSynchronize(streams_[kTensorlintKernels]);
-    (void)cudaFree(workspace_);
-    workspace_ = nullptr;
-    workspace_bytes_ = 0;
-    if (check("workspace", cudaMalloc(&workspace_, bytes)) != 0) return nullptr;
-    if (check("workspace", cudaMemsetAsync(workspace_, 0, bytes, streams_[kTensorlintKernels])) != 0) return nullptr;
-    workspace_bytes_ = bytes;
-    return workspace_;
+    const bool is_new = bytes > workspace_.bytes;
+    void* const memory = grow(workspace_, bytes);
+    if (!is_new || memory == nullptr) return memory;
+    return check("workspace", cudaMemsetAsync(memory, 0, bytes, streams_[kTensorlintKernels])) == 0 ? memory : nullptr;
+  }
+  void* library_workspace(std::size_t bytes) { return grow(library_workspace_, bytes); }
+
+  int load_cublaslt(const char* file, bool uses_tf32) {
+    if (const int failed = begin("load_cublaslt"); failed != 0) return failed;
+    return state.load_cublaslt(file, uses_tf32, nullptr);
   }
 
   template <typename Launch>
@@ -157,6 +160,19 @@ class CudaDevice {
   }
 
  private:
+  struct Workspace {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+  void* grow(Workspace& workspace, std::size_t bytes) {
+    if (bytes <= workspace.bytes) return workspace.memory;
+    (void)cudaStreamSynchronize(streams_[kTensorlintKernels]);
+    (void)cudaFree(std::exchange(workspace, {}).memory);
+    if (check("workspace", cudaMalloc(&workspace.memory, bytes)) != 0) return nullptr;
+    workspace.bytes = bytes;
+    return workspace.memory;
+  }
+
   int begin(const char*) {
     ++state.counts.calls;
     return select();
@@ -172,8 +188,7 @@ class CudaDevice {
   int index_ = 0;
   cudaStream_t streams_[3] = {};
   std::vector<cudaEvent_t> events_;
-  void* workspace_ = nullptr;
-  std::size_t workspace_bytes_ = 0;
+  Workspace workspace_, library_workspace_;
 };
 
 }  // namespace

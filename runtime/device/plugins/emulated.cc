@@ -107,6 +107,7 @@ class EmulatedDevice {
     for (auto& stream : streams_) stream.clear();
     for (auto& [address, block] : blocks_) ::munmap(const_cast<void*>(address), block.mapped);
     workspace_.unmap();
+    library_workspace_.unmap();
   }
 
   // ---- for tests
@@ -273,6 +274,20 @@ class EmulatedDevice {
     kernels::emulator::mark_written(workspace_.data, ticket_bytes());
     is_workspace_reached_ = true;
     return workspace_.data;
+  }
+
+  /// Of the launch under way, and red at its begin.
+  void* library_workspace(std::size_t bytes) {
+    library_workspace_.unmap();
+    if (!map(bytes, library_workspace_)) return nullptr;
+    library_workspace_.reach(true);
+    return library_workspace_.data;
+  }
+
+  /// A library that computes on the host, for tests: the real one would be given memory that no GPU reaches.
+  int load_cublaslt(const char* file, bool uses_tf32) {
+    if (const int failed = begin("load_cublaslt"); failed != 0) return failed;
+    return state.load_cublaslt(file, uses_tf32, "tensorlint_computes_on_the_host");
   }
 
   // ---- order
@@ -446,6 +461,11 @@ class EmulatedDevice {
       workspace_.reach(false);
       is_workspace_reached_ = false;
     }
+    if (library_workspace_.mapping != nullptr) {
+      if (failed == 0 && !library_workspace_.is_intact())
+        failed = state.fail("a library wrote outside of its workspace");
+      library_workspace_.unmap();
+    }
     for (Value* const value : reached) {
       if (value->pages.bytes > 0) kernels::emulator::unregister_buffer(value->pages.data);
       if (failed == 0 && !value->pages.is_intact()) failed = state.fail("a kernel wrote outside of its operands");
@@ -481,7 +501,7 @@ class EmulatedDevice {
   std::vector<std::uint64_t> recorded_;  ///< by event: its last recording; 0: none
   std::uint64_t recordings_ = 0;         ///< of all events: each is waited for by itself
   std::set<std::uint64_t> pending_;      ///< recordings that have not occurred
-  Pages workspace_;
+  Pages workspace_, library_workspace_;
   bool is_workspace_reached_ = false;
   std::string defect_;  ///< of a call that cannot fail: the next one does
   std::uint64_t seed_ = 1;

@@ -6,6 +6,8 @@
 //   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes);  void end_value(void* value);
 //   int copy_in(...), copy_out(...), fill(...), synchronize(), make_events(...), record(...), wait(...),
 //   host_wait(...); void* workspace(std::size_t bytes);                        // null: refused
+//   void* library_workspace(std::size_t bytes);                                // null: refused; its content means
+//   nothing int load_cublaslt(const char* file, bool uses_tf32);                       // makes state.cublaslt
 //   // Makes the operands reachable for kernels and calls launch(*this, stream).
 //   template <typename Launch> int launch(std::vector<KernelOperand> operands, Launch launch);
 // and the members of PluginState.
@@ -13,10 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/device/plugins/cublas_lt.h"
 #include "runtime/device/table.h"
 
 namespace tensorlint::plugins {
@@ -34,10 +38,16 @@ struct PluginState {
   std::uint64_t memory_limit = 0;
   std::uint64_t step = kTensorlintNoStep;         ///< of work that is put into streams
   std::uint64_t failed_step = kTensorlintNoStep;  ///< of work that failed in the last call
+  std::unique_ptr<CublasLt> cublaslt;             ///< null: it is not loaded
 
   int fail(std::string message) {
     error = std::move(message);
     return 1;
+  }
+  int load_cublaslt(const char* file, bool uses_tf32, const char* marker) {
+    std::string why;
+    cublaslt = CublasLt::load(file, uses_tf32, marker, why);
+    return cublaslt == nullptr ? fail(std::move(why)) : 0;
   }
 };
 
@@ -87,6 +97,14 @@ class PluginTable {
     table.pooling = pooling;
     table.normalization = normalization;
     table.move = move;
+    table.load_cublaslt = [](tensorlint_device* device, const char* file, int uses_tf32) {
+      return self(device)->load_cublaslt(file, uses_tf32 != 0);
+    };
+    table.why_not_cublaslt = [](const kernels::MatrixProduct* request, int has_addend) {
+      kernels::ColumnProduct product;
+      return kernels::column_product(*request, has_addend != 0, &product);
+    };
+    table.cublaslt_product = cublaslt_product;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
@@ -233,12 +251,25 @@ class PluginTable {
         [](const kernels::MatrixProduct& product, void*, std::size_t, kernels::Stream stream) {
           return kernels::matrix_product(product, stream);
         }};
-    return launch(*self(handle), kernel,
-                  {{request->a.data},
-                   {request->b.data},
-                   {request->addend.data},
-                   {request->result, true, kernels::size_of(request->dtype)}},
-                  *request);
+    return launch(*self(handle), kernel, operands_of(*request), *request);
+  }
+
+  static int cublaslt_product(tensorlint_device* handle, const kernels::MatrixProduct* request) {
+    Device& device = *self(handle);
+    if (device.state.cublaslt == nullptr) return device.state.fail("cublaslt_product: cublasLt is not loaded");
+    return device.launch(operands_of(*request), [request = *request](Device& on, kernels::Stream stream) {
+      ++on.state.counts.launches;
+      std::string failed =
+          on.state.cublaslt->multiply(request, [&](std::size_t bytes) { return on.library_workspace(bytes); }, stream);
+      return failed.empty() ? 0 : on.state.fail(std::move(failed));
+    });
+  }
+
+  static std::vector<KernelOperand> operands_of(const kernels::MatrixProduct& request) {
+    return {{request.a.data},
+            {request.b.data},
+            {request.addend.data},
+            {request.result, true, kernels::size_of(request.dtype)}};
   }
 
   static int attention(tensorlint_device* handle, const kernels::Attention* request) {
