@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/common/workspace.h"
+#include "runtime/device/plugins/driver.h"
 #include "runtime/device/plugins/plugin.h"
 
 namespace tensorlint::plugins {
@@ -181,6 +182,10 @@ class CudaDevice {
   int check(const char* call, cudaError_t status) {
     if (status == cudaSuccess) return 0;
     (void)cudaGetLastError();
+    int driver = 0, runtime = 0;
+    if (status == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess &&
+        cudaRuntimeGetVersion(&runtime) == cudaSuccess)
+      return state.fail(unsuitable_driver(driver, runtime));
     return state.fail(std::string(call) + ": " + cudaGetErrorString(status));
   }
 
