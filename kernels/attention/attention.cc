@@ -37,11 +37,11 @@ template <typename T>
 AttentionParameters<T> parameters_of(const Attention& request) {
   const BatchAxes batch = {request.batch_rank, request.batch};
   AttentionParameters<T> p;
-  p.stack.rank = request.batch_rank;
+  p.stack.axes.rank = request.batch_rank;
   bool aligned =
       request.result_row % kQuad == 0 && is_aligned(request.result, std::min<std::size_t>(16, 4 * sizeof(T)));
   for (int axis = 0; axis < request.batch_rank; ++axis) {
-    p.stack.extents[axis] = Divisor::of(request.batch[axis]);
+    p.stack.axes.extents[axis] = Divisor::of(request.batch[axis]);
     p.stack.steps[axis] = {request.query.batch[axis], request.key.batch[axis], request.value.batch[axis],
                            request.mask.batch[axis], request.result_batch[axis]};
     aligned = aligned && request.result_batch[axis] % kQuad == 0;

@@ -6,6 +6,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/common/exponential.h"
+#include "kernels/product/stack.h"
 #include "kernels/product/tile.h"
 
 namespace tensorlint::kernels {
@@ -27,24 +28,19 @@ struct AttentionOffsets {
 };
 
 struct AttentionStack {
-  int rank = 0;
-  Divisor extents[kMaxBatchAxes];
+  StackAxes axes;
   AttentionOffsets steps[kMaxBatchAxes];
 };
 
 TL_DEVICE AttentionOffsets offsets_in(const AttentionStack& stack, std::int64_t matrix) {
   AttentionOffsets offsets;
-  TL_ROLLED
-  for (int axis = stack.rank - 1; axis >= 0; --axis) {
-    const std::int64_t next = stack.extents[axis].quotient(matrix);
-    const std::int64_t index = matrix - next * stack.extents[axis].value;
+  each_index_of(stack.axes, matrix, [&](int axis, std::int64_t index) {
     offsets.query += index * stack.steps[axis].query;
     offsets.key += index * stack.steps[axis].key;
     offsets.value += index * stack.steps[axis].value;
     offsets.mask += index * stack.steps[axis].mask;
     offsets.result += index * stack.steps[axis].result;
-    matrix = next;
-  }
+  });
   return offsets;
 }
 

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "kernels/product/plan.h"
+#include "kernels/product/stack.h"
 #include "kernels/product/tile.h"
 
 namespace tensorlint::kernels {
 
 /// Where the matrices of a stack begin, by their number.
 struct StackParameters {
-  int rank = 0;
-  Divisor extents[kMaxBatchAxes];
+  StackAxes axes;
   std::int64_t a[kMaxBatchAxes] = {};
   std::int64_t b[kMaxBatchAxes] = {};
   std::int64_t addend[kMaxBatchAxes] = {};
@@ -22,15 +22,11 @@ struct StackOffsets {
 
 TL_DEVICE StackOffsets offsets_in(const StackParameters& stack, std::int64_t matrix) {
   StackOffsets offsets;
-  TL_ROLLED
-  for (int axis = stack.rank - 1; axis >= 0; --axis) {
-    const std::int64_t next = stack.extents[axis].quotient(matrix);
-    const std::int64_t index = matrix - next * stack.extents[axis].value;
+  each_index_of(stack.axes, matrix, [&](int axis, std::int64_t index) {
     offsets.a += index * stack.a[axis];
     offsets.b += index * stack.b[axis];
     offsets.addend += index * stack.addend[axis];
-    matrix = next;
-  }
+  });
   return offsets;
 }
 

@@ -33,9 +33,9 @@ ProductParameters<T> parameters_of(const MatrixProduct& request, const ProductPl
   p.plan = plan;
   p.by_tiles = Divisor::of(plan.row_tiles * plan.column_tiles);
   p.by_columns = Divisor::of(plan.column_tiles);
-  p.stack.rank = request.batch_rank;
+  p.stack.axes.rank = request.batch_rank;
   for (int axis = 0; axis < request.batch_rank; ++axis) {
-    p.stack.extents[axis] = Divisor::of(request.batch[axis]);
+    p.stack.axes.extents[axis] = Divisor::of(request.batch[axis]);
     p.stack.a[axis] = request.a.batch[axis];
     p.stack.b[axis] = request.b.batch[axis];
     p.stack.addend[axis] = request.addend.batch[axis];

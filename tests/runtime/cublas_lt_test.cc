@@ -47,8 +47,7 @@ class CublasLtProducts : public Executing {
 
   std::string matmul(std::string_view a, std::string_view b, std::string_view dtype = "float",
                      double tolerance = 1e-5) {
-    return places(fmt::format("g ({2}[{0}] a, {2}[{1}] b) => (y) {{ y = MatMul (a, b) }}", a, b, dtype), tolerance)
-        .at("y");
+    return place_of_call("MatMul", a, b, dtype, tolerance);
   }
   std::string gemm(std::string_view attributes, std::string_view a, std::string_view b, std::string_view c,
                    std::string_view dtype = "float") {
@@ -108,10 +107,7 @@ TEST_F(CublasLtProducts, TransposesAndWhatIsAdded) {
 
 TEST_F(CublasLtProducts, StridesOfEinsum) {
   const auto of = [&](std::string_view equation, std::string_view a, std::string_view b) {
-    return places(fmt::format("g (float[{}] a, float[{}] b) => (y) {{ y = Einsum <equation = \"{}\"> (a, b) }}", a, b,
-                              equation),
-                  1e-5)
-        .at("y");
+    return place_of_einsum(equation, a, b);
   };
   EXPECT_EQ(of("bqhd,bkhd->bhqk", "1, 5, 3, 8", "1, 7, 3, 8"), kProduct);  // heads lie within rows
   EXPECT_EQ(of("ik,jk->ij", "5, 7", "3, 7"), kProduct);

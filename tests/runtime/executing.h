@@ -41,6 +41,16 @@ class Executing : public ::testing::Test {
     return places_of_text(fmt::format("{}{}", head, graph), tolerance);
   }
 
+  /// Of `y`, which `call` makes of operands of these extents: "MatMul <...>".
+  std::string place_of_call(std::string_view call, std::string_view a, std::string_view b,
+                            std::string_view dtype = "float", double tolerance = 1e-5) {
+    return places(fmt::format("g ({0}[{1}] a, {0}[{2}] b) => (y) {{ y = {3} (a, b) }}", dtype, a, b, call), tolerance)
+        .at("y");
+  }
+  std::string place_of_einsum(std::string_view equation, std::string_view a, std::string_view b) {
+    return place_of_call(fmt::format("Einsum <equation = \"{}\">", equation), a, b);
+  }
+
   /// The same of a whole model in text.
   std::map<std::string, std::string> places_of_text(const std::string& graph, double tolerance = 2e-6) {
     const Result<Model> model = read_onnx_text(graph, "m.onnxtxt");

@@ -8,9 +8,7 @@ namespace {
 class ExecutingProducts : public Executing {};
 
 TEST_F(ExecutingProducts, MatMulOfAllRanks) {
-  const auto of = [&](std::string_view a, std::string_view b) {
-    return places(fmt::format("g (float[{}] a, float[{}] b) => (y) {{ y = MatMul (a, b) }}", a, b), 1e-5).at("y");
-  };
+  const auto of = [&](std::string_view a, std::string_view b) { return place_of_call("MatMul", a, b); };
   EXPECT_EQ(of("5, 7", "7, 3"), "matrix_product");
   EXPECT_EQ(of("7", "7, 3"), "matrix_product");
   EXPECT_EQ(of("5, 7", "7"), "matrix_product");
@@ -45,10 +43,7 @@ TEST_F(ExecutingProducts, GemmTurnsScalesAndAdds) {
 
 TEST_F(ExecutingProducts, EinsumOfTwoOperands) {
   const auto of = [&](std::string_view equation, std::string_view a, std::string_view b) {
-    return places(fmt::format("g (float[{}] a, float[{}] b) => (y) {{ y = Einsum <equation = \"{}\"> (a, b) }}", a, b,
-                              equation),
-                  1e-5)
-        .at("y");
+    return place_of_einsum(equation, a, b);
   };
   const std::string_view kernel = "matrix_product";
   EXPECT_EQ(of("ij,jk->ik", "5, 7", "7, 3"), kernel);
@@ -79,19 +74,15 @@ TEST_F(ExecutingProducts, EinsumOfTwoOperands) {
   EXPECT_EQ(of("ii,ij->ij", "4, 4", "4, 3"), "host: there is no kernel for diagonals");
   EXPECT_EQ(places("g (float[4, 3] a) => (y) { y = Einsum <equation = \"ij->ji\"> (a) }").at("y"),
             "host: there is no kernel for 1 operands");
-  EXPECT_EQ(places("g (int64[4, 3] a, int64[3, 2] b) => (y) { y = Einsum <equation = \"ij,jk->ik\"> (a, b) }").at("y"),
+  EXPECT_EQ(place_of_call("Einsum <equation = \"ij,jk->ik\">", "4, 3", "3, 2", "int64"),
             "host: there is no kernel for int64");
 }
 
 TEST_F(ExecutingProducts, EveryDtypeOfProducts) {
   for (const auto& [name, tolerance] :
        {std::pair("double", 1e-12), std::pair("float", 1e-5), std::pair("float16", 3e-3), std::pair("bfloat16", 2e-2)})
-    EXPECT_EQ(
-        places(fmt::format("g ({0}[9, 14] a, {0}[14, 6] b) => (y) {{ y = MatMul (a, b) }}", name), tolerance).at("y"),
-        "matrix_product")
-        << name;
-  EXPECT_EQ(places("g (int32[2, 3] a, int32[3, 2] b) => (y) { y = MatMul (a, b) }").at("y"),
-            "host: there is no kernel for int32");
+    EXPECT_EQ(place_of_call("MatMul", "9, 14", "14, 6", name, tolerance), "matrix_product") << name;
+  EXPECT_EQ(place_of_call("MatMul", "2, 3", "3, 2", "int32"), "host: there is no kernel for int32");
   EXPECT_EQ(
       places("g (float[4, 2] x) => (y) {\n n = NonZero (x)\n f = Cast <to = 1> (n)\n y = MatMul (x, f)\n}").at("y"),
       "host: its extents are not known before the run");
@@ -112,8 +103,7 @@ TEST_F(ExecutingProducts, ProductsPassValuesOnOnTheDevice) {
 
 TEST_F(ExecutingProducts, Convolutions) {
   const auto of = [&](std::string_view x, std::string_view w, std::string_view attributes = "") {
-    return places(fmt::format("g (float[{}] x, float[{}] w) => (y) {{ y = Conv <{}> (x, w) }}", x, w, attributes), 1e-5)
-        .at("y");
+    return place_of_call(fmt::format("Conv <{}>", attributes), x, w);
   };
   EXPECT_EQ(of("2, 3, 7, 8", "4, 3, 3, 3"), "convolution");
   EXPECT_EQ(of("2, 3, 17", "5, 3, 4", "strides = [2], pads = [1, 2], dilations = [3]"), "convolution");
@@ -131,10 +121,7 @@ TEST_F(ExecutingProducts, Convolutions) {
       places("g (float[2, 3, 6, 6] x, float[4, 3, 3, 3] w, float[4] b) => (y) { y = Conv (x, w, b) }", 1e-5).at("y"),
       "convolution, bias");
   for (const auto& [name, tolerance] : {std::pair("double", 1e-12), std::pair("float16", 5e-3)})
-    EXPECT_EQ(
-        places(fmt::format("g ({0}[1, 3, 6, 6] x, {0}[4, 3, 3, 3] w) => (y) {{ y = Conv (x, w) }}", name), tolerance)
-            .at("y"),
-        "convolution");
+    EXPECT_EQ(place_of_call("Conv", "1, 3, 6, 6", "4, 3, 3, 3", name, tolerance), "convolution");
   EXPECT_EQ(copies_.in, 2U);
 }
 

@@ -48,6 +48,7 @@ KERNELS = {
     "kernels/movement/index_kernels.h": {"": ["move_words"]},
     "kernels/product/tile.h": {"": ["multiply_matrices"]},
     "kernels/product/matrix_kernel.h": {"": ["multiply_matrices"]},
+    "kernels/product/stack.h": {"": ["multiply_matrices", "attend_tiles"]},
     "kernels/product/product.cc": {"": ["multiply_matrices"]},
     "kernels/product/plan.cc": {"": ["multiply_matrices"]},
     "kernels/window/convolution_kernel.h": {"": ["convolve_tiles"], "convolve_few_filters": ["convolve_few_filters"]},
