@@ -30,6 +30,8 @@ TL_HOST_DEVICE float magnitude(float x) { return fabsf(x); }
 TL_HOST_DEVICE double magnitude(double x) { return fabs(x); }
 TL_HOST_DEVICE float power(float x, float y) { return powf(x, y); }
 TL_HOST_DEVICE double power(double x, double y) { return pow(x, y); }
+TL_HOST_DEVICE float remainder_of(float x, float y) { return fmodf(x, y); }
+TL_HOST_DEVICE double remainder_of(double x, double y) { return fmod(x, y); }
 
 template <typename C>
 TL_HOST_DEVICE C sigmoid(C x) {
@@ -163,6 +165,13 @@ TL_HOST_DEVICE std::int64_t wrapped(std::uint64_t x) { return static_cast<std::i
 TL_HOST_DEVICE std::int64_t quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;
   return b == -1 ? wrapped(std::uint64_t{0} - static_cast<std::uint64_t>(a)) : a / b;
+}
+
+TL_HOST_DEVICE std::int64_t remainder_of(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+TL_HOST_DEVICE std::int64_t floored_remainder_of(std::int64_t a, std::int64_t b) {
+  const std::int64_t rest = remainder_of(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 TL_HOST_DEVICE std::int64_t power(std::int64_t base, std::int64_t exponent) {
@@ -300,6 +309,8 @@ TL_DEVICE void apply_float(ElementOp op, Lane<C>& a, Lane<C>& b, C alpha, C beta
       return each(a, b, [](C x, C y) { return x * y; });
     case ElementOp::kDiv:
       return each_in_turn(a, b, [](C x, C y) { return x / y; });
+    case ElementOp::kTruncatedMod:
+      return each_in_turn(a, b, [](C x, C y) { return remainder_of(x, y); });
     case ElementOp::kPow:
       return each_in_turn(a, b, [](C x, C y) { return power(x, y); });
     case ElementOp::kNeg:
@@ -365,6 +376,10 @@ TL_DEVICE void apply_integer(ElementOp op, Lane<std::int64_t>& a, Lane<std::int6
       return each(a, b, [](C x, C y) { return wrapped(static_cast<Word>(x) * static_cast<Word>(y)); });
     case ElementOp::kDiv:
       return each_in_turn(a, b, [](C x, C y) { return quotient(x, y); });
+    case ElementOp::kTruncatedMod:
+      return each_in_turn(a, b, [](C x, C y) { return remainder_of(x, y); });
+    case ElementOp::kFlooredMod:
+      return each_in_turn(a, b, [](C x, C y) { return floored_remainder_of(x, y); });
     case ElementOp::kPow:
       return each_in_turn(a, b, [](C x, C y) { return power(x, y); });
     case ElementOp::kNeg:

@@ -20,9 +20,10 @@ enum class ElementOp : int {
   kAdd,
   kSub,
   kMul,
-  kDiv,  // integers truncate; the smallest by -1 is itself, and anything by 0 is 0
-  kPow,  // integers: below an exponent of 0 truncated, 0 for a base of 0
-  kMin,  // NaN wins
+  kDiv,           // integers truncate; the smallest by -1 is itself, and anything by 0 is 0
+  kTruncatedMod,  // the remainder with the sign of the dividend; integers: 0 for a divisor of 0
+  kPow,           // integers: below an exponent of 0 truncated, 0 for a base of 0
+  kMin,           // NaN wins
   kMax,
   kNeg,
   kAbs,
@@ -62,8 +63,10 @@ enum class ElementOp : int {
   kSin,
   kCos,
   kIsNaN,
+  // Integer.
+  kFlooredMod,  // the remainder with the sign of the divisor, 0 for a divisor of 0
 };
-constexpr int kElementOpCount = static_cast<int>(ElementOp::kIsNaN) + 1;
+constexpr int kElementOpCount = static_cast<int>(ElementOp::kFlooredMod) + 1;
 
 constexpr int kMaxElementOperands = 8;
 constexpr int kMaxElementSteps = 24;
@@ -76,6 +79,8 @@ constexpr int arity_of(ElementOp op) {
     case ElementOp::kSub:
     case ElementOp::kMul:
     case ElementOp::kDiv:
+    case ElementOp::kTruncatedMod:
+    case ElementOp::kFlooredMod:
     case ElementOp::kPow:
     case ElementOp::kMin:
     case ElementOp::kMax:
@@ -152,7 +157,7 @@ inline int kept_results(const Elementwise& request) {
 }
 
 /// Accuracy. Exactly rounded, once a step, with float16 and bfloat16 computed in float32 (but for results that are
-/// subnormal in bfloat16, where products round twice): kAdd to kMax, kSqrt, kReciprocal, and whatever needs no
+/// subnormal in bfloat16, where products round twice): kAdd to kMax but kPow, kSqrt, kReciprocal, and whatever needs no
 /// rounding. Others, with what CUDA's manual says of its functions, in units of the compute type's last place:
 /// kHardSigmoid 1, kExp, kLog, kErf, kTanh, kSin, kCos 2, kHardSwish 3, kSigmoid, kSoftplus, kElu 4, kPow 8; kSwish and
 /// kTanhGelu 6 and twice the size of the exponent of e that they take, kGelu 8 + x^2. The result may lie exactly over

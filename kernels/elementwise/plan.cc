@@ -17,6 +17,12 @@ constexpr std::size_t kBlockBytes = 72 * 1024;
 // Warps of a grid take one tile after the other: 62 blocks for each of the 132 SMs of the largest part in view.
 constexpr std::int64_t kMaxElementBlocks = 8192;
 
+/// By the groups of the enumeration.
+bool has_op(Dtype compute, ElementOp op) {
+  if (op <= ElementOp::kCast) return true;
+  return compute == Dtype::kInt64 ? op > ElementOp::kIsNaN : op <= ElementOp::kIsNaN;
+}
+
 bool is_float8(Dtype dtype) { return dtype == Dtype::kFloat8E4M3 || dtype == Dtype::kFloat8E5M2; }
 bool is_known(Dtype dtype) {
   return static_cast<int>(dtype) >= 0 && static_cast<int>(dtype) < kDtypeCount && !is_float8(dtype);
@@ -57,8 +63,7 @@ Status check(const Elementwise& request, std::int64_t* elements) {
   for (int s = 0; s < request.step_count; ++s) {
     const ElementStep& step = request.steps[s];
     const int op = static_cast<int>(step.op);
-    if (op < 0 || op >= kElementOpCount || (compute == Dtype::kInt64 && step.op > ElementOp::kCast))
-      return Status::kBadParameter;
+    if (op < 0 || op >= kElementOpCount || !has_op(compute, step.op)) return Status::kBadParameter;
     if (!is_known(step.dtype) || !is_step_dtype(compute, step.dtype)) return Status::kUnsupportedDtype;
     for (int i = 0; i < arity_of(step.op); ++i) {
       const int source = step.operands[i];

@@ -56,6 +56,7 @@ constexpr ElementOperator kOperators[] = {
     {"Sub", ElementOp::kSub},
     {"Mul", ElementOp::kMul},
     {"Div", ElementOp::kDiv},
+    {"Mod", ElementOp::kFlooredMod},
     {"Pow", ElementOp::kPow},
     {"Min", ElementOp::kMin},
     {"Max", ElementOp::kMax},
@@ -238,6 +239,13 @@ std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId nod
     case ElementOp::kMax:
       if (operands.size() == 1) element.op = ElementOp::kCast;
       break;
+    case ElementOp::kFlooredMod: {
+      const Attribute* const truncates = model_.attribute(model_.node(node), "fmod");
+      if (truncates != nullptr && truncates->i != 0) element.op = ElementOp::kTruncatedMod;
+      if (!is_integer && element.op == ElementOp::kFlooredMod)
+        return refuse("there is no kernel for remainders of floats with the sign of the divisor");
+      [[fallthrough]];
+    }
     case ElementOp::kDiv:
       if (is_integer && !all_integers(operands[1], [](std::int64_t x) { return x != 0; }))
         return refuse("its divisor may be 0");

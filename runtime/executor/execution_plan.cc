@@ -189,7 +189,8 @@ NodeId GraphExecution::peak_node(std::size_t device) const {
 
 std::uint64_t report_bytes(const KernelCall& call) {
   if (const auto* const movement = std::get_if<MovementCall>(&call.request))
-    return movement->parts.back().indices >= 0 ? 2 * sizeof(std::int64_t) : 0;
+    return movement->parts.back().indices >= 0 && !movement->parts.back().skips_bad_indices ? 2 * sizeof(std::int64_t)
+                                                                                            : 0;
   const auto* const loss = std::get_if<kernels::ClassLoss>(&call.request);
   return loss != nullptr && loss->kind != kernels::ClassLossKind::kCrossEntropyProbabilities ? 2 * sizeof(std::int64_t)
                                                                                              : 0;

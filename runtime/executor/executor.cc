@@ -467,11 +467,12 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
   } else if (const auto* movement = std::get_if<MovementCall>(&call.request)) {
     for (const MovementCall::Part& part : movement->parts) {
       kernels::Movement request = part.movement;
-      request.source = operands[static_cast<std::size_t>(part.source)];
+      if (part.source >= 0) request.source = operands[static_cast<std::size_t>(part.source)];
       request.destination = frame.values[command.results[static_cast<std::size_t>(part.result)]].data();
       if (part.indices >= 0) {
         request.indices = operands[static_cast<std::size_t>(part.indices)];
-        request.bad_indices = static_cast<std::int64_t*>(frame.values[command.report].data());
+        if (!part.skips_bad_indices)
+          request.bad_indices = static_cast<std::int64_t*>(frame.values[command.report].data());
       }
       device.move(request);
     }

@@ -45,9 +45,10 @@ struct ReductionCall {
 struct MovementCall {
   struct Part {
     kernels::Movement movement;
-    int source = 0;    ///< which operand
-    int indices = -1;  ///< which operand; -1: none
-    int result = 0;    ///< which result
+    int source = 0;                  ///< which operand; -1: none
+    int indices = -1;                ///< which operand; -1: none
+    int result = 0;                  ///< which result
+    bool skips_bad_indices = false;  ///< those outside of their axis name nothing, and are no error
   };
   std::vector<Part> parts;
 };

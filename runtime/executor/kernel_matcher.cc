@@ -98,8 +98,14 @@ bool KernelMatcher::is_registered(NodeId node) {
     leave(node, fmt::format("there is no kernel for version {} of its operator", op.schema->since_version));
   else if (op.function != GraphId::kNone && model_.text(op.domain) != "tensorlint")
     leave(node, "functions of the model run in the interpreter");
-  else
-    return missing.kind == Kind::kNothing;
+  else if (missing.kind == Kind::kNothing)
+    return true;
+  else if (constants_.contains(node))
+    leave(node, model_.operands(model_.node(node)).empty() ? "it is a constant" : "its operands are constants");
+  else if (std::ranges::all_of(model_.results(model_.node(node)), [&](ValueId result) {
+             return result == ValueId::kAbsent || analysis_.fact(result).content != ContentId::kNone;
+           }))
+    leave(node, "its elements are known before the run");
   return false;
 }
 

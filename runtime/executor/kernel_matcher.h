@@ -188,6 +188,7 @@ class KernelMatcher {
   // ---- movement_calls.cc
 
   struct MovementNode;
+  struct MovementOperator;
   void add_movement(NodeId node);
   bool complete_movement(const MovementNode& moved, std::string kernel, MovementCall request,
                          std::vector<ValueId> operands);
@@ -210,6 +211,9 @@ class KernelMatcher {
   bool add_gather_nd(const MovementNode& moved);
   bool add_scatter_elements(const MovementNode& moved);
   bool add_scatter_nd(const MovementNode& moved);
+  bool add_fill(const MovementNode& moved);
+  bool add_eye(const MovementNode& moved);
+  bool add_one_hot(const MovementNode& moved);
   std::optional<Extents> indices_of(const MovementNode& moved, kernels::Movement& m);
   static void index_along(const Extents& data, std::size_t axis, const Extents& indices, kernels::Movement& m,
                           kernels::MovementSide& side);

@@ -28,6 +28,7 @@ struct KernelOperators {
   std::string_view names;      ///< separated by spaces
   DTypeSet dtypes;             ///< of every type variable that allows one of them; another one keeps all that it allows
   std::string_view condition;  ///< besides extents that are known before the run
+  DTypeSet indices = {};       ///< of the first type variable, where these are others
 };
 
 constexpr KernelOperators kOperators[] = {
@@ -54,6 +55,8 @@ constexpr KernelOperators kOperators[] = {
     {"", "Cast CastLike", kElements, "at most 8 axes"},
     {"", "Clip", kElements, "at most 8 axes"},
     {"", "Div", kElements, "at most 8 axes; integers: a divisor that is known and not 0"},
+    {"", "Mod", kElements,
+     "at most 8 axes; integers: a divisor that is known and not 0; floats: a remainder with the sign of the dividend"},
     {"", "Pow", kElements, "at most 8 axes; integers: an exponent that is known and not negative"},
     {"", "Sum", kFloats, "at most 8 axes; two operands"},
     {"",
@@ -66,6 +69,8 @@ constexpr KernelOperators kOperators[] = {
      kWords, "at most 8 axes"},
     {"", "Slice Pad", kWords, "at most 8 axes; bounds known before the run"},
     {"", "ScatterElements ScatterND", kWords, "at most 8 axes; no reduction"},
+    {"", "ConstantOfShape EyeLike", kWords, "at most 8 axes"},
+    {"", "OneHot", kWords, "at most 8 axes; at most 16384 indices", DTypeSet(DType::kInt32) | DType::kInt64},
 };
 
 const KernelOperators* operators_of(const OpSchema& schema) {
@@ -81,10 +86,11 @@ const KernelOperators* operators_of(const OpSchema& schema) {
 }
 
 /// "T=float32,int64" of the type variables that have fewer dtypes here than the operator allows.
-std::string types_text(const OpSchema& schema, DTypeSet dtypes) {
+std::string types_text(const OpSchema& schema, const KernelOperators& group) {
   std::string text;
   for (const TypeConstraint& variable : schema.types) {
-    const DTypeSet common = variable.allowed.tensor & dtypes;
+    const bool is_index = !group.indices.empty() && &variable == &schema.types[0];
+    const DTypeSet common = variable.allowed.tensor & (is_index ? group.indices : group.dtypes);
     if (common.empty() || variable.name.find('(') != std::string_view::npos) continue;
     std::vector<std::string_view> names;
     for (int i = 1; i < kDTypeCount; ++i)
@@ -139,7 +145,7 @@ std::string kernel_registry_text() {
          rows([](const OpSchema& schema, std::string& end) {
            const KernelOperators* const group = operators_of(schema);
            if (group == nullptr) return false;
-           end = types_text(schema, group->dtypes);
+           end = types_text(schema, *group);
            if (!group->condition.empty()) end += fmt::format("  # {}", group->condition);
            return true;
          });

@@ -10,6 +10,7 @@
 #include "ir/ops/slicing.h"
 #include "runtime/executor/kernel_matcher.h"
 #include "runtime/interpreter/block_view.h"
+#include "runtime/interpreter/constants.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
 
@@ -25,6 +26,12 @@ struct KernelMatcher::MovementNode {
   DType dtype = DType::kUndefined;
   Extents shape, extents;  ///< of the data and of the result
   ops::Inference& in;
+};
+
+struct KernelMatcher::MovementOperator {
+  std::string_view name;
+  bool (KernelMatcher::*add)(const MovementNode& moved);
+  bool reads_extents = false;  ///< of its first operand, and no elements
 };
 
 namespace {
@@ -52,6 +59,14 @@ std::int64_t elements_of(std::span<const std::int64_t> extents) {
   return elements;
 }
 
+/// The same bits for each index, of which the source has no element.
+Movement fill_of(const Extents& extents, DType dtype, std::uint64_t bits) {
+  Movement m = into_result(extents, dtype, 0);
+  m.kind = MovementKind::kPad;
+  m.fill = bits;
+  return m;
+}
+
 std::uint64_t bits_of(DType dtype, double number) {
   if (dtype == DType::kFloat64) return std::bit_cast<std::uint64_t>(number);
   if (dtype == DType::kFloat32) return std::bit_cast<std::uint32_t>(static_cast<float>(number));
@@ -62,8 +77,7 @@ std::uint64_t bits_of(DType dtype, double number) {
 }  // namespace
 
 void KernelMatcher::add_movement(NodeId node) {
-  using Add = bool (KernelMatcher::*)(const MovementNode&);
-  static constexpr std::pair<std::string_view, Add> kOperators[] = {
+  static constexpr MovementOperator kOperators[] = {
       {"Identity", &KernelMatcher::add_view},
       {"Reshape", &KernelMatcher::add_view},
       {"Flatten", &KernelMatcher::add_view},
@@ -83,9 +97,12 @@ void KernelMatcher::add_movement(NodeId node) {
       {"GatherND", &KernelMatcher::add_gather_nd},
       {"ScatterElements", &KernelMatcher::add_scatter_elements},
       {"ScatterND", &KernelMatcher::add_scatter_nd},
+      {"ConstantOfShape", &KernelMatcher::add_fill, true},
+      {"EyeLike", &KernelMatcher::add_eye, true},
+      {"OneHot", &KernelMatcher::add_one_hot},
   };
   const std::string_view name = model_.text(model_.op(model_.node(node)).name);
-  const auto known = std::ranges::find(kOperators, name, &std::pair<std::string_view, Add>::first);
+  const auto known = std::ranges::find(kOperators, name, &MovementOperator::name);
   if (known == std::end(kOperators)) return;
   const auto refuse = [&](std::string reason) { leave(node, std::move(reason)); };
   if (refers_to_call(node)) return refuse("an attribute is that of the function's call");
@@ -93,9 +110,15 @@ void KernelMatcher::add_movement(NodeId node) {
   const auto type = dtype(data), result_type = dtype(result);
   const auto shape = extents(data), result_shape = extents(result);
   if (!type || !result_type || !shape || !result_shape) return refuse("its extents are not known before the run");
-  if (!DTypeSet::floats().contains(*type) && analysis_.fact(result).content != ContentId::kNone)
+  if (!DTypeSet::floats().contains(*result_type) && analysis_.fact(result).content != ContentId::kNone)
     return refuse("its elements are known before the run");
-  if (std::ranges::all_of(model_.operands(model_.node(node)), [&](ValueId value) { return is_constant(value); }))
+  const auto readers = readers_.of(result);
+  // What is filled is not worth a copy, unless the interpreter keeps all that is made of it.
+  const bool is_made_anew = known->reads_extents &&
+                            (readers_.is_output(result) || readers.empty() ||
+                             std::ranges::any_of(readers, [&](NodeId reader) { return !constants_.contains(reader); }));
+  if (!is_made_anew &&
+      std::ranges::all_of(model_.operands(model_.node(node)), [&](ValueId value) { return is_constant(value); }))
     return refuse("its operands are constants");
   if (std::max(shape->size(), result_shape->size()) > kernels::kMaxMovementRank)
     return refuse(fmt::format("it has more than {} axes", kernels::kMaxMovementRank));
@@ -103,7 +126,7 @@ void KernelMatcher::add_movement(NodeId node) {
   ops::InferenceResult scratch;
   ops::Inference in(*application, scratch);
   const MovementNode moved{node, data, result, *type, *shape, *result_shape, in};
-  if (!(this->*known->second)(moved) && reason(node).empty()) leave(node, "there is no kernel for it");
+  if (!(this->*known->add)(moved) && reason(node).empty()) leave(node, "there is no kernel for it");
 }
 
 /// `operands`: sources and indices, as the parts number them.
@@ -461,6 +484,75 @@ bool KernelMatcher::add_scatter_nd(const MovementNode& moved) {
   set(m.from.strides, strides_of(Extents(m.extents, m.extents + m.rank)));
   if (count(*updates) != m.extents[0] * m.extents[1] * m.extents[2]) return false;
   return complete_scatter(moved, "move scatter tuples", m);
+}
+
+// --- made anew
+
+bool KernelMatcher::add_fill(const MovementNode& moved) {
+  const auto type = dtype(moved.result);
+  const Attribute* const value = model_.attribute(model_.node(moved.node), "value");
+  std::uint64_t bits = 0;
+  if (value != nullptr) {
+    if (value->tensor == nullptr || value->tensor->external || value->tensor->element_count() != 1) return false;
+    Memory memory(4096);
+    try {
+      const HostTensor one = load_constant(*value->tensor, {}, nullptr, memory);
+      if (one.dtype() != type || one.bytes() > sizeof bits) return false;
+      std::memcpy(&bits, one.raw(), one.bytes());
+    } catch (const RunFault&) {
+      return false;  // the interpreter says why
+    }
+  }
+  return complete_movement(moved, "move fill", {{{fill_of(moved.extents, *type, bits), -1}}}, {});
+}
+
+/// Zeros, and then a diagonal of ones.
+bool KernelMatcher::add_eye(const MovementNode& moved) {
+  const auto type = dtype(moved.result);
+  if (moved.extents.size() != 2) return false;
+  const std::int64_t rows = moved.extents[0], columns = moved.extents[1];
+  const std::int64_t offset = std::clamp(moved.in.int_attribute("k", 0), -rows, columns);
+  const std::int64_t first_row = std::max<std::int64_t>(0, -offset), first_column = std::max<std::int64_t>(0, offset);
+  const std::int64_t length = std::max<std::int64_t>(0, std::min(rows - first_row, columns - first_column));
+  Movement ones = fill_of({length}, *type, bits_of(*type, 1));
+  ones.to.elements = count(moved.extents);
+  ones.to.offset = length == 0 ? 0 : first_row * columns + first_column;
+  ones.to.strides[0] = columns + 1;
+  return complete_movement(moved, "move fill, diagonal", {{{fill_of(moved.extents, *type, 0), -1}, {ones, -1}}}, {});
+}
+
+/// The first of both values everywhere, and then the second one where indices say. Those outside of the axis name
+/// nothing.
+bool KernelMatcher::add_one_hot(const MovementNode& moved) {
+  const ValueId values = expressions_.operand(moved.node, 2);
+  const auto type = dtype(values);
+  const auto pair = extents(values);
+  if (!type || !pair || count(*pair) != 2) return false;
+  const std::size_t rank = moved.extents.size();
+  const std::int64_t given = moved.in.int_attribute("axis", -1);
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  if (axis >= rank || moved.shape.size() + 1 != rank) return false;
+  Movement off = into_result(moved.extents, *type, 2);
+  Movement on = into_result(moved.shape, *type, 2);
+  on.kind = MovementKind::kScatter;
+  on.from.offset = 1;
+  on.wide_indices = moved.dtype == DType::kInt64;
+  on.tuples = count(moved.shape);
+  if (on.tuples > kernels::kMaxScatterTuples) {
+    leave(moved.node, fmt::format("there is no kernel for more than {} indices", kernels::kMaxScatterTuples));
+    return false;
+  }
+  set(off.from.strides, Extents(rank, 0));
+  set(on.index_strides, strides_of(moved.shape));
+  std::vector<std::int64_t> strides = strides_of(moved.extents);
+  on.part_extents[0] = moved.extents[axis];
+  on.part_strides[0] = strides[axis];
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  set(on.to.strides, strides);
+  on.to.elements = count(moved.extents);
+  return complete_movement(moved, "move one hot",
+                           {{{off, 1}, {.movement = on, .source = 1, .indices = 0, .skips_bad_indices = true}}},
+                           {moved.data, values});
 }
 
 }  // namespace tensorlint::runtime

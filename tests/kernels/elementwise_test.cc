@@ -196,6 +196,7 @@ const std::vector<Operation>& exact_operations() {
       {ElementOp::kSub, [](X x) { return x[0] - x[1]; }},
       {ElementOp::kMul, [](X x) { return x[0] * x[1]; }},
       {ElementOp::kDiv, [](X x) { return x[0] / x[1]; }},
+      {ElementOp::kTruncatedMod, [](X x) { return std::fmod(x[0], x[1]); }},
       {ElementOp::kMin, [](X x) { return minimum(x[0], x[1]); }},
       {ElementOp::kMax, [](X x) { return maximum(x[0], x[1]); }},
       {ElementOp::kNeg, [](X x) { return -x[0]; }},
@@ -299,6 +300,14 @@ TEST(Elementwise, IntegersWrapAround) {
        [&](auto a, auto b, auto) { return b == 0    ? 0
                                           : b == -1 ? wrap(-static_cast<Word>(a))
                                                     : a / b; }},
+      {ElementOp::kTruncatedMod,
+       [](auto a, auto b, auto) -> std::int64_t { return b == 0 || b == -1 ? 0 : a - a / b * b; }},
+      {ElementOp::kFlooredMod,
+       [&](auto a, auto b, auto) -> std::int64_t {
+         if (b == 0 || b == -1) return 0;
+         const std::int64_t down = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+         return wrap(static_cast<Word>(a) - static_cast<Word>(down) * static_cast<Word>(b));
+       }},
       {ElementOp::kMin, [](auto a, auto b, auto) { return std::min(a, b); }},
       {ElementOp::kMax, [](auto a, auto b, auto) { return std::max(a, b); }},
       {ElementOp::kNeg, [&](auto a, auto, auto) { return wrap(-static_cast<Word>(a)); }},
@@ -734,7 +743,7 @@ TEST(Elementwise, ProgramsAreTheirStepsOneByOne) {
     std::vector<std::unique_ptr<Tensor>> results;
     for (int s = 0; s < request.step_count; ++s) {
       ElementStep& step = request.steps[s];
-      step.op = static_cast<ElementOp>(pick(floats ? kElementOpCount : static_cast<int>(ElementOp::kCast) + 1));
+      step.op = static_cast<ElementOp>(pick(static_cast<int>(floats ? ElementOp::kIsNaN : ElementOp::kCast) + 1));
       step.dtype = dtypes[static_cast<std::size_t>(pick(static_cast<int>(dtypes.size())))];
       step.alpha = 0.25;
       step.beta = 0.5;
@@ -833,6 +842,7 @@ TEST(Elementwise, RefusesWhatItCannotDo) {
   EXPECT_EQ(with([](Elementwise& r) { r.steps[0].dtype = Dtype::kInt32; }), Status::kUnsupportedDtype);
   EXPECT_EQ(with([](Elementwise& r) { r.steps[0].op = static_cast<ElementOp>(kElementOpCount); }),
             Status::kBadParameter);
+  EXPECT_EQ(with([](Elementwise& r) { r.steps[0].op = ElementOp::kFlooredMod; }), Status::kBadParameter);
   EXPECT_EQ(with([](Elementwise& r) { r.steps[0].operands[1] = 2; }), Status::kBadParameter);
   EXPECT_EQ(with([](Elementwise& r) { r.steps[0].operands[1] = kMaxElementOperands; }), Status::kBadParameter);
   EXPECT_EQ(with([](Elementwise& r) { r.step_count = 0; }), Status::kBadParameter);

@@ -89,6 +89,66 @@ TEST_F(ExecutingMovement, Indices) {
             "host: there is no kernel for updates that are added up");
 }
 
+TEST_F(ExecutingMovement, Fills) {
+  for (const std::string_view type : {"double", "float", "float16", "bfloat16", "int8", "int32", "uint16", "uint64"}) {
+    const auto where = places(
+        fmt::format("g ({0}[30, 70] x) => (y, z) {{\n s = Shape (x)\n f = ConstantOfShape <value = {0}[1] {{3}}> (s)\n"
+                    " y = Concat <axis = 0> (f, x)\n z = Shape (y)\n}}",
+                    type),
+        0);
+    EXPECT_EQ(where.at("f"), "move fill") << type;
+    EXPECT_EQ(where.at("y"), "move concat of 2") << type;
+    EXPECT_EQ(where.at("z"), "host: its elements are known before the run");
+    EXPECT_EQ(where.at("s"), "unused");  // the extents are the plan's
+    EXPECT_EQ(copies_.bytes_in, copies_.bytes_out / 2) << type;
+  }
+  EXPECT_EQ(of("g (bool[70, 30] x) => (y) {\n s = Shape (x)\n y = ConstantOfShape <value = bool[1] {1}> (s)\n}"),
+            "move fill");
+  EXPECT_EQ(of("g (float[0, 3] x) => (y) {\n s = Shape (x)\n y = ConstantOfShape (s)\n}"), "move fill");
+  // The interpreter keeps what is made of constants alone; a kernel is not given it again in each run.
+  const std::string_view head = "g (float[2, 3] x) => (y) {\n s = Constant <value = int64[2] {2, 3}> ()\n";
+  EXPECT_EQ(places(fmt::format("{} f = ConstantOfShape (s)\n y = Add (x, f)\n}}", head)).at("f"), "move fill");
+  EXPECT_EQ(copies_.in, 1U);
+  const auto kept = places(fmt::format("{} f = ConstantOfShape (s)\n e = Exp (f)\n y = Add (x, e)\n}}", head));
+  EXPECT_EQ(kept.at("f"), "host: its operands are constants");
+  EXPECT_EQ(kept.at("s"), "host: it is a constant");
+  EXPECT_EQ(of("g (float[2, 3] x) => (y) {\n s = Shape (x)\n y = ConstantOfShape <value = int64[1] {4}> (s)\n}"),
+            "host: its elements are known before the run");
+}
+
+TEST_F(ExecutingMovement, Diagonals) {
+  for (const std::string_view type : {"double", "float", "float16", "int8", "int64", "bool"})
+    for (const auto& [extents, k] :
+         {std::pair("4, 4", 0), std::pair("3, 7", 2), std::pair("7, 3", -4), std::pair("3, 4", 4), std::pair("3, 4", 9),
+          std::pair("4, 3", -4), std::pair("5, 2", 1), std::pair("1, 1", 0), std::pair("0, 3", 0)}) {
+      const auto where = places(fmt::format("g ({}[{}] x) => (y) {{ y = EyeLike <k = {}> (x) }}", type, extents, k), 0);
+      EXPECT_EQ(where.at("y"), "move fill, diagonal") << type << extents << k;
+      EXPECT_EQ(copies_.in, 0U);
+    }
+  EXPECT_EQ(of("g (int64[3, 4] x) => (y) { y = EyeLike <dtype = 11, k = -1> (x) }"), "move fill, diagonal");
+}
+
+TEST_F(ExecutingMovement, OneHot) {
+  // Indices from -4 to 12, of an axis of 5.
+  const auto with = [&](std::string_view index, std::string_view shape, std::string_view values,
+                        std::string_view attributes = "") {
+    return of(
+        fmt::format("g ({0}[{1}] k, {2}[2] v) => (y) {{\n d = Constant <value = {0} {{17}}> ()\n"
+                    " low = Constant <value = {0} {{-4}}> ()\n n = Constant <value = int64 {{5}}> ()\n"
+                    " m = Mod (k, d)\n i = Add (m, low)\n y = OneHot <{3}> (i, n, v)\n}}",
+                    index, shape, values, attributes));
+  };
+  for (const std::string_view index : {"int32", "int64"})
+    for (const std::string_view values : {"double", "float", "float16", "int64", "uint8", "bool"})
+      for (const std::string_view attributes : {"", "axis = 0", "axis = 1", "axis = -2"})
+        EXPECT_EQ(with(index, "3, 40", values, attributes), "move one hot") << index << values << attributes;
+  EXPECT_EQ(with("int64", "9", "float"), "move one hot");
+  EXPECT_EQ(with("int64", "2, 0", "float"), "move one hot");
+  EXPECT_EQ(with("int64", "16385", "float"), "host: there is no kernel for more than 16384 indices");
+  EXPECT_EQ(of("g (float[3] k, float[2] v) => (y) {\n n = Constant <value = int64 {5}> ()\n y = OneHot (k, n, v)\n}"),
+            "host: there is no kernel for float32");
+}
+
 TEST_F(ExecutingMovement, BadIndexNamesTheNode) {
   for (const std::string_view call : {"y = Gather (x, i)", "y = GatherND (x, j)", "y = ScatterND (x, j, u)"}) {
     const Result<Model> model = read_onnx_text(

@@ -73,6 +73,7 @@ const std::vector<std::pair<std::string, std::string>>& examples() {
         "LessOrEqual And Or Xor Pow Div",
         "@[3, 40] x, @[3, 40] z", " (x, z)");
     each("Div Pow", "@[3, 40] x", " (x, c)");
+    each("Mod", "@[3, 40] x", " <fmod = 1> (x, c)");
     each("MatMul Gemm", "@[40, 40] x, @[40, 3] z", " (x, z)");
     each("Einsum", "@[40, 40] x, @[40, 3] z", " <equation = \"ij,jk->ik\"> (x, z)");
     each("Attention", "@[1, 2, 5, 8] x, @[1, 2, 6, 8] y, @[1, 2, 6, 4] z", " (x, y, z)");
@@ -100,6 +101,9 @@ const std::vector<std::pair<std::string, std::string>>& examples() {
     each("Slice", "@[3, 40] x", " (x, one, three)");
     each("Pad", "@[3, 40] x", " (x, pads)");
     each("ScatterElements", "@[3, 40] x, int64[3, 40] n, @[3, 40] z", " (x, n, z)");
+    each("ConstantOfShape", "@[2] n", " (shape)");
+    each("OneHot", "@[3] n, float[2] x", " (n, three, x)");
+    each("EyeLike", "@[3, 40] x", " (x)");
     each("ScatterND", "@[3, 40] x, int64[5, 2] n, @[5] z", " (x, n, z)");
     return all;
   }();
