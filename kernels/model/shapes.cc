@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention/attention.h"
 #include "kernels/emulator/simt.h"
 #include "kernels/loss/loss.h"
 #include "kernels/loss/plan.h"
@@ -61,7 +62,7 @@ void require(Status status, const char* what) {
 
 /// What the model of time (predict.py) needs beside the counts: how it finds a shape's loops in the compiled kernel.
 struct Walk {
-  const char* loop;  // "aligned", "pitched", "shifted"
+  const char* loop;  // "aligned", "pitched", "shifted"; "none": the model has no such kernel
   unsigned lanes;    // threads of one row
   double rows;       // that they take one after the other
   double read_bytes;
@@ -212,6 +213,30 @@ void soft_maximum(const char* name, std::int64_t rows, std::int64_t classes) {
          class_walk(rows, classes, static_cast<double>(bytes), static_cast<double>(bytes)));
 }
 
+/// Heads of one batch, queries and keys of one width; all contiguous.
+void attend(const char* name, std::int64_t matrices, std::int64_t queries, std::int64_t keys, std::int64_t width) {
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(matrices * rows * width) * 2; };
+  Memory query(bytes(queries)), key(bytes(keys)), value(bytes(keys)), result(bytes(queries));
+  Attention request;
+  request.dtype = Dtype::kBFloat16;
+  request.queries = queries;
+  request.keys = keys;
+  request.width = request.value_width = width;
+  request.batch_rank = 1;
+  request.batch[0] = matrices;
+  request.query = {query.data(), width, 1, {queries * width}};
+  request.key = {key.data(), width, 1, {keys * width}};
+  request.value = {value.data(), width, 1, {keys * width}};
+  request.result = result.data();
+  request.result_row = width;
+  request.result_batch[0] = queries * width;
+  begin();
+  emulator::options().sampled_blocks = 2;  // each computes its products, and all are alike
+  require(attention(request, nullptr), name);
+  report(name, "attend_tiles",
+         {"none", 0, 0, static_cast<double>(bytes(queries) + 2 * bytes(keys)), static_cast<double>(bytes(queries))});
+}
+
 }  // namespace
 
 int main() {
@@ -246,5 +271,7 @@ int main() {
   pointwise("binary loss of logits, loss and gradient, bf16, 2^26", "pointwise_loss<BinaryLogitsOp, BFloat16>",
             PointwiseKind::kBinaryLogits, 64 * kMebi);
   soft_maximum("softmax, bf16, 8192 x 50257", 8192, 50257);
+  attend("attention, bf16, 1 query, 4096 keys of 128, 256 heads", 256, 1, 4096, 128);
+  attend("attention, bf16, 2048 queries, 2048 keys of 64, 16 heads", 16, 2048, 2048, 64);
   return 0;
 }

@@ -174,6 +174,8 @@ PATTERNS = [
     ("buffer", r"\bstep = Shape::kStep - step;", "step = 0;"),
     ("matrix", r"\bplace\.matrix \* p\.result\.m\b", "0 * p.result.m"),
     ("matrix", r"\boffsets\.[ab], place\b", "0, place"),
+    ("matrix", r"\bmatrix - next \* axes\.extents\[axis\]\.value", "matrix"),
+    ("matrix", r"\bmatrix = next;", ""),
     ("matrix", r"\+= offsets_in\(p\.stack, place\.matrix\)\.addend", "+= 0"),
     ("vector", r"(?<=aligned = aligned && )operand\.batch\[axis\] % kSize == 0", "true"),
     ("vector", r"(?<=aligned = aligned && )position % kSize == 0", "true"),
