@@ -1,27 +1,33 @@
 // What is said of every model in the repository, and of the same models with one thing changed: an operator, an
-// attribute, the order of operands, a constant, what is declared of an input. A line of varied_models.expected.txt for
-// each model, and below it its findings: hashes of all facts, of the losses found and of the findings with notes and
-// fixes; and how many findings its variations have, with a hash of these. Every text that the hashes stand for is
-// written by
+// attribute, the order of operands, a constant, what is declared of inputs, which values are given, the opset, steps
+// between a value and its users that change nothing. A line of varied_models.expected.txt for each model, and below it
+// its findings: hashes of all facts and where they came from, of the losses found and of the findings with notes, fixes
+// and their edits; and how many findings its variations have, with a hash of these. Behind the models of a folder, the
+// steps that the meter counted for all of them. Every text that the hashes stand for is written by
 //     TENSORLINT_VARIATIONS=FILE tensorlint_tests --gtest_filter=*VariedModels*
 // so that a change can be reviewed as the difference of two such files.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "analyzer/findings/input_report.h"
 #include "analyzer/pipeline/pipeline.h"
 #include "analyzer/reports/json.h"
 #include "analyzer/reports/show.h"
+#include "analyzer/reports/why.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "tests/ops/varied_calls.h"
@@ -32,8 +38,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExpected = "tests/models/varied_models.expected.txt";
-// Chosen for half a minute of one core. Of the programs' exports, which are alike, every one is looked at, and each
-// so many-th is varied; of the variations of a model each so many-th is made, of a rule's fixture more than of others.
+// Chosen for three quarters of a minute of one core. Of the programs' exports, which are alike, every one is looked at,
+// and each so many-th is varied; of the variations of a model each so many-th is made, of a rule's fixture more than of
+// others.
 constexpr std::size_t kVariedProgram = 12;
 constexpr std::size_t kVariedFixture = 3;
 constexpr std::size_t kVariedOther = 8;
@@ -60,10 +67,55 @@ std::ofstream& all_texts() {
   return file;
 }
 
+std::string to_text(const NewAttribute& attribute) {
+  return fmt::format("{}={}/{}/{}/[{}]", attribute.name, attribute.i, attribute.f, attribute.s,
+                     fmt::join(attribute.ints, " "));
+}
+
+/// What a fix does to a model.
+std::string to_text(const GraphEdit& edit) {
+  const auto number = [](auto id) { return static_cast<std::uint32_t>(id); };
+  std::string text = fmt::format(" edit {}", edit.index());
+  if (const auto* insert = std::get_if<InsertNode>(&edit)) {
+    const NewNode& node = insert->node;
+    text += fmt::format(" before {} in {}: {} = {}.{}({})", number(insert->before), number(insert->graph),
+                        fmt::join(node.results, ","), node.domain, node.op, fmt::join(node.operands, ","));
+    for (const NewAttribute& attribute : node.attributes) text += " " + to_text(attribute);
+  }
+  if (const auto* set = std::get_if<SetOperand>(&edit))
+    text += fmt::format(" operand {} of {} is {}", set->index, number(set->node), set->value);
+  if (const auto* set = std::get_if<SetResult>(&edit))
+    text += fmt::format(" result {} of {} is {}", set->index, number(set->node), set->value);
+  if (const auto* set = std::get_if<SetAttribute>(&edit))
+    text += fmt::format(" of {}: {}", number(set->node), to_text(set->attribute));
+  if (const auto* add = std::get_if<AddInitializer>(&edit))
+    text += fmt::format(" {} in {} [{}] = {}", add->name, number(add->graph), fmt::join(add->dims, ","),
+                        fmt::join(add->elements, " "));
+  if (const auto* drop = std::get_if<DropValueInfo>(&edit))
+    text += fmt::format(" {} in {}", drop->value, number(drop->graph));
+  if (const auto* remove = std::get_if<RemoveNode>(&edit)) text += fmt::format(" {}", number(remove->node));
+  if (const auto* move = std::get_if<MoveNode>(&edit))
+    text += fmt::format(" {} before {}", number(move->node), number(move->before));
+  if (const auto* remove = std::get_if<RemoveInitializer>(&edit)) text += fmt::format(" {}", number(remove->value));
+  return text;
+}
+
+std::string edits_of(const std::vector<findings::Finding>& found) {
+  std::string text;
+  for (const findings::Finding& finding : found)
+    for (const findings::Fix& fix : finding.fixes) {
+      text += finding.code;
+      for (const GraphEdit& edit : fix.edits) text += to_text(edit);
+      text += '\n';
+    }
+  return text;
+}
+
 /// What is said of a model.
 struct Said {
   std::string facts, losses, findings;
   std::vector<findings::Finding> found;
+  std::uint64_t steps = 0;  ///< of the meter, for what `check` does
 };
 
 Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool varied) {
@@ -79,6 +131,7 @@ Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool 
   report.nodes = model.nodes.size();
   report.findings = std::move(results.findings);
   report.counts = results.counts;
+  said.steps = analysis.meter().steps();
   said.findings = reports::check_json({&report, 1}, false);
   said.found = std::move(report.findings);
   const passes::PassResults& passes = pipeline.run({passes::Pass::kLosses, passes::Pass::kPlacement});
@@ -100,6 +153,12 @@ Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool 
   style.all_symbols = true;
   reports::show_json(analysis, passes.placement(), passes.losses(), style,
                      [&](std::string_view part) { said.facts += part; });
+  const std::string root;
+  const reports::WhySources sources{analysis, passes.placement(), root};
+  for (const ValueId value : model.graph(GraphId::kMain).outputs)
+    if (value != ValueId::kAbsent)
+      said.facts += reports::why_text(sources, value) + reports::why_tree(sources, value, 4);
+  said.findings += edits_of(said.found);
   return said;
 }
 
@@ -109,7 +168,8 @@ class Variations {
   /// Makes the first of `stride`, and so on.
   Variations(Model& model, std::size_t stride) : model_(model), stride_(stride) {}
 
-  std::string all() {
+  /// All of them, and what is said of them.
+  std::string all(std::string_view text) {
     for (const NodeId node : model_.nodes.ids()) {
       operators(node);
       operands(node);
@@ -118,14 +178,24 @@ class Variations {
     constants();
     inputs();
     outputs();
+    opsets();
+    longer_ways(text);
     return fmt::format("{} findings in {}:{}", findings_, count_, hash_of(text_));
   }
 
+  std::uint64_t steps() const { return steps_; }
+
  private:
+  bool is_next() { return count_++ % stride_ == 0; }
+
   void say(const std::string& what, const dataflow::AnalysisOptions& options = {}) {
-    if (count_++ % stride_ != 0) return;
-    const Said said = said_of(model_, options, true);
+    if (is_next()) say(what, model_, options);
+  }
+
+  void say(const std::string& what, const Model& model, const dataflow::AnalysisOptions& options) {
+    const Said said = said_of(model, options, true);
     findings_ += said.found.size();
+    steps_ += said.steps;
     std::string text = fmt::format("{}\n{}{}", what, said.facts, said.losses);
     for (const findings::Finding& finding : said.found) {
       text += fmt::format("{} {} {}: {}", finding.code, to_text(finding.severity), finding.node, finding.message);
@@ -133,6 +203,7 @@ class Variations {
       for (const findings::Fix& fix : finding.fixes) text += fmt::format("; {}", fix.message);
       text += fmt::format("; {}\n", finding.also.size());
     }
+    text += edits_of(said.found);
     text_ += text;
     if (all_texts().is_open()) all_texts() << model_.path << " | " << text;
   }
@@ -301,15 +372,12 @@ class Variations {
   }
 
   void inputs() {
+    together();
     for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
       const TypeDecl* type = model_.value(input).type;
       if (type == nullptr || type->kind != TypeKind::kTensor || !type->ranked) continue;
       const std::string name(model_.name_of(input));
-      std::vector<std::string> extents;
-      for (const DimDecl& dim : type->dims)
-        extents.push_back(dim.has_extent               ? std::to_string(dim.extent)
-                          : dim.name == NameId::kEmpty ? "?"
-                                                       : std::string(model_.text(dim.name)));
+      const std::vector<std::string> extents = extents_of(*type);
       const auto declared = [&](const std::vector<std::string>& dims) {
         dataflow::AnalysisOptions options;
         options.values[name].has_shape = true;
@@ -350,7 +418,96 @@ class Variations {
     }
   }
 
-  /// Another value of the main graph is what it gives.
+  /// What is declared of all inputs alike: one of them alone contradicts the others.
+  void together() {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (const std::string_view other : {"1", "2", "7", "n", "?"}) {
+        dataflow::AnalysisOptions options;
+        for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
+          const TypeDecl* type = model_.value(input).type;
+          if (type == nullptr || type->kind != TypeKind::kTensor || !type->ranked || type->dims.size() <= axis)
+            continue;
+          dataflow::InputDeclaration& declared = options.values[std::string(model_.name_of(input))];
+          declared.has_shape = true;
+          declared.dims = extents_of(*type);
+          declared.dims[axis] = other;
+        }
+        if (options.values.size() > 1) say(fmt::format("axis {} of all: {}", axis, other), options);
+      }
+    for (const Range& range : {Range{0, 1, false}, Range{-1, 1, false}, Range{1, 5, false}, Range{0, 300, false}}) {
+      dataflow::AnalysisOptions options;
+      for (const ValueId input : model_.graph(GraphId::kMain).inputs)
+        options.values[std::string(model_.name_of(input))].range = range;
+      if (options.values.size() > 1) say(fmt::format("all: {}", range.to_text()), options);
+    }
+  }
+
+  std::vector<std::string> extents_of(const TypeDecl& type) const {
+    std::vector<std::string> extents;
+    for (const DimDecl& dim : type.dims)
+      extents.push_back(dim.has_extent               ? std::to_string(dim.extent)
+                        : dim.name == NameId::kEmpty ? "?"
+                                                     : std::string(model_.text(dim.name)));
+    return extents;
+  }
+
+  /// The same nodes, imported from another version of ONNX.
+  void opsets() {
+    const std::vector<Operator> old(model_.operators.begin(), model_.operators.end());
+    for (const int opset : {7, 9, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 22, 23, 24}) {
+      bool is_known = !old.empty();
+      for (std::size_t i = 0; i < old.size(); ++i) {
+        Operator& op = model_.operators[static_cast<OperatorId>(i)];
+        if (op.domain != NameId::kEmpty || op.schema == nullptr) continue;
+        op.opset = opset;
+        op.schema = find_schema("", model_.text(op.name), opset);
+        is_known = is_known && op.schema != nullptr;
+      }
+      if (is_known) say(fmt::format("opset {}", opset));
+      for (std::size_t i = 0; i < old.size(); ++i) model_.operators[static_cast<OperatorId>(i)] = old[i];
+    }
+  }
+
+  /// Steps between a value and its users: searches that go along chains of nodes end somewhere. A line of the text for
+  /// each node is changed, as fixtures are written.
+  void longer_ways(std::string_view text) {
+    std::vector<std::string> lines;
+    std::istringstream in{std::string(text)};
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    for (std::string& line : lines) {
+      const std::string old = line;
+      const std::size_t equals = old.find(" = "), label = old.find(']');
+      const std::size_t begin = old.find_first_not_of(
+          ' ',
+          old.find_first_not_of(' ') != std::string::npos && old[old.find_first_not_of(' ')] == '[' ? label + 1 : 0);
+      if (begin == 0 || begin == std::string::npos || equals == std::string::npos || equals < begin) continue;
+      const std::string name = old.substr(begin, equals - begin);
+      if (name.find_first_of(" ,(<\"") != std::string::npos || !ends_statement(old)) continue;
+      for (const auto& [step, count] : kSteps) {
+        if (!is_next()) continue;
+        line = fmt::format("{}{}__0{}", old.substr(0, begin), name, old.substr(equals));
+        // Behind the comment of the line, if there is one.
+        for (int i = 0; i < count; ++i)
+          line += fmt::format("\n  {} = {} ({}__{})", i + 1 == count ? name : fmt::format("{}__{}", name, i + 1), step,
+                              name, i);
+        std::string changed;
+        for (const std::string& each : lines) changed += each + '\n';
+        const Result<Model> longer = read_onnx_text(changed, model_.path);
+        if (longer) say(fmt::format("{} after {} {}", name, count, step), *longer, {});
+      }
+      line = old;
+    }
+  }
+
+  /// A line with all of a node: `f (x)  # comment`.
+  static bool ends_statement(std::string_view line) {
+    line = line.substr(0, line.find(" #"));
+    const std::size_t last = line.find_last_not_of(' ');
+    return last != std::string_view::npos && line[last] == ')' && std::ranges::count(line, '(') == 1 &&
+           line.find('{') == std::string_view::npos;
+  }
+
+  /// Another value of the main graph is what it gives, alone and beside the others.
   void outputs() {
     std::vector<ValueId>& given = model_.graphs[GraphId::kMain].outputs;
     if (given.empty()) return;
@@ -358,8 +515,11 @@ class Variations {
     for (const ValueId value : model_.values.ids(kFirstValue)) {
       const Value& at = model_.value(value);
       if (at.graph != GraphId::kMain || at.origin != ValueOrigin::kNode || at.is_output) continue;
-      given[0] = value;
+      given.push_back(value);
       model_.values[value].is_output = true;
+      say(fmt::format("{} is given too", model_.name_of(value)));
+      given.pop_back();
+      given[0] = value;
       if (old != ValueId::kAbsent) model_.values[old].is_output = false;
       say(fmt::format("{} is given", model_.name_of(value)));
       model_.values[value].is_output = false;
@@ -370,9 +530,23 @@ class Variations {
 
   /// Operators that people and exporters write for each other.
   static const std::vector<std::vector<std::string_view>> kAlike;
+  /// Operators that change nothing, or nothing in pairs, and how many of them: the bounds of searches, and 1 more.
+  static constexpr std::array<std::pair<std::string_view, int>, 12> kSteps{{{"Identity", 1},
+                                                                            {"Identity", 3},
+                                                                            {"Identity", 4},
+                                                                            {"Identity", 5},
+                                                                            {"Identity", 6},
+                                                                            {"Identity", 7},
+                                                                            {"Identity", 8},
+                                                                            {"Neg", 2},
+                                                                            {"Neg", 4},
+                                                                            {"Neg", 6},
+                                                                            {"Neg", 8},
+                                                                            {"Identity", 12}}};
 
   Model& model_;
   std::size_t stride_, count_ = 0, findings_ = 0;
+  std::uint64_t steps_ = 0;
   std::string text_;
 };
 
@@ -394,8 +568,13 @@ const std::vector<std::vector<std::string_view>> Variations::kAlike{
     {"Reshape", "Expand", "Tile"},
 };
 
-/// `stride`: of the variations; 0 for none.
-std::string lines_of(const fs::path& path, std::size_t stride) {
+std::string text_in(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// `stride`: of the variations; 0 for none. Adds to `steps` what the meter counts.
+std::string lines_of(const fs::path& path, std::size_t stride, std::uint64_t& steps) {
   Result<Model> model =
       path.extension() == ".onnx" ? read_onnx_file(path.string()) : read_onnx_text_file(path.string());
   if (!model) return fmt::format("{}: {}\n", path.string(), model.error().message);
@@ -403,8 +582,12 @@ std::string lines_of(const fs::path& path, std::size_t stride) {
   if (all_texts().is_open()) all_texts() << said.facts << said.losses << said.findings;
   std::string line = fmt::format("{}: facts {}, losses {}, findings {}", path.string(), hash_of(said.facts),
                                  hash_of(said.losses), hash_of(said.findings));
-  if (stride > 0 && model->nodes.size() <= kMostNodes)
-    line += fmt::format(", varied {}", Variations(*model, stride).all());
+  steps += said.steps;
+  if (stride > 0 && model->nodes.size() <= kMostNodes) {
+    Variations variations(*model, stride);
+    line += fmt::format(", varied {}", variations.all(path.extension() == ".onnx" ? "" : text_in(path)));
+    steps += variations.steps();
+  }
   line += '\n';
   for (const findings::Finding& finding : said.found)
     line +=
@@ -439,11 +622,13 @@ std::vector<std::string> folders() {
 std::string text_of(const std::string& folder) {
   std::string text;
   std::size_t number = 0;
+  std::uint64_t steps = 0;
   const bool programs = folder.starts_with("tests/models/programs"), fixtures = folder.starts_with("tests/rules");
   for (const fs::path& path : models_in(folder)) {
     const std::size_t stride = fixtures ? kVariedFixture : programs && number % kVariedProgram != 0 ? 0 : kVariedOther;
-    if (number++ % kStride == 0) text += lines_of(path, stride);
+    if (number++ % kStride == 0) text += lines_of(path, stride, steps);
   }
+  if (kStride == 1) text += fmt::format("{}/: {} steps\n", folder, steps);
   return text;
 }
 
