@@ -774,20 +774,25 @@ void probe_attention(const char* name, const AttentionProbe& c) {
     }
   Attention request;
   request.queries = c.queries, request.keys = c.keys, request.width = c.width, request.value_width = c.value_width;
-  request.batch_rank = 1, request.batch[0] = c.stack;
-  request.query = {query->data, c.width, 1, {c.queries * c.width}};
-  request.key = {key->data, c.width, 1, {c.keys * c.width}};
-  request.value = {value->data, c.value_width, 1, {c.keys * c.value_width}};
-  request.mask = {mask->data, c.keys, 1, {c.queries * c.keys}};
+  // Matrices in the order of their numbers, along two axes where there are enough.
+  const std::int64_t inner = c.stack % 4 == 0 ? 2 : 1;
+  request.batch_rank = 2, request.batch[0] = c.stack / inner, request.batch[1] = inner;
+  const auto operand = [&](const void* data, std::int64_t rows, std::int64_t columns) {
+    return MatrixOperand{data, columns, 1, {inner * rows * columns, rows * columns}};
+  };
+  request.query = operand(query->data, c.queries, c.width);
+  request.key = operand(key->data, c.keys, c.width);
+  request.value = operand(value->data, c.keys, c.value_width);
+  request.mask = operand(mask->data, c.queries, c.keys);
   request.mask_kind = c.mask;
   if (c.mask != AttentionMask::kAdded) request.mask.data = flags.data;
   request.fill = -2;
   request.scale = 0.5;
   request.causal = c.causal, request.causal_offset = c.offset, request.undefined = c.undefined;
   request.result_row = c.value_width * (c.interleaved ? c.stack : 1) + c.row_gap;
-  request.result_batch[0] = c.interleaved ? c.value_width : c.queries * request.result_row + c.result_gap;
-  const std::int64_t reach =
-      (c.stack - 1) * request.result_batch[0] + (c.queries - 1) * request.result_row + c.value_width;
+  const std::int64_t result_step = c.interleaved ? c.value_width : c.queries * request.result_row + c.result_gap;
+  request.result_batch[0] = inner * result_step, request.result_batch[1] = result_step;
+  const std::int64_t reach = (c.stack - 1) * result_step + (c.queries - 1) * request.result_row + c.value_width;
   const std::vector<float> result = in_all_schedules(name, [&] {
     Memory<float> output(static_cast<std::size_t>(reach), Access::kWriteFirst, "result");
     request.result = output.data;
@@ -830,8 +835,8 @@ void probe_attention(const char* name, const AttentionProbe& c) {
         for (std::int64_t k = 0; k < c.keys; ++k)
           want += weights[static_cast<std::size_t>(k)] *
                   static_cast<double>(value->data[(matrix * c.keys + k) * c.value_width + j]);
-        const double got = static_cast<double>(
-            result[static_cast<std::size_t>(matrix * request.result_batch[0] + i * request.result_row + j)]);
+        const double got =
+            static_cast<double>(result[static_cast<std::size_t>(matrix * result_step + i * request.result_row + j)]);
         if (without && c.keys > 0 && c.undefined == UndefinedRows::kNotANumber) {
           if (got == got) fail(std::string(name) + ": a number where a query sees nothing");
         } else {
@@ -1347,6 +1352,7 @@ int main(int argc, char** argv) {
     probe_attention("attention", {66, 70, 24, 20, 2, added});
     probe_attention("attention of odd widths, walked by one block",
                     {66, 67, 9, 7, 2, AttentionMask::kKeeps, false, 0, UndefinedRows::kNotANumber, true, 0, true});
+    probe_attention("attention along two axes", {3, 5, 4, 7, 4});
     probe_attention("attention of wide heads", {3, 65, 65, 66, 1, AttentionMask::kDrops});
     probe_attention("attention, causal", {67, 140, 8, 4, 1, added, true, 2});
     probe_attention("attention, causal, first queries see nothing",
