@@ -125,6 +125,32 @@ bool GradientWays::comes_from(ValueId value, ValueId input) const {
   return false;
 }
 
+std::optional<std::set<ValueId>> GradientWays::reached(const std::vector<ValueId>& from) {
+  const dataflow::Analysis& analysis = expressions_.analysis();
+  constexpr std::size_t kMaxReached = 4'000;
+  std::set<ValueId> found;
+  std::vector<ValueId> pending = from;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (at == ValueId::kAbsent || found.contains(at)) continue;
+    expressions_.charge(kStepsOfVisit);
+    const NodeId node = expressions_.producer(at);
+    const bool stops = !carries_gradients(analysis, at) || is_stepwise(expressions_.op(node));
+    if (stops) {
+      pending.push_back(quantized(expressions_, at));
+      continue;
+    }
+    found.insert(at);
+    if (found.size() >= kMaxReached || expressions_.is_spent() ||
+        has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
+      return std::nullopt;
+    if (node == NodeId::kNone) continue;
+    for (const ValueId operand : analysis.operands(node)) pending.push_back(operand);
+  }
+  return found;
+}
+
 GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
   const dataflow::Analysis& analysis = expressions_.analysis();
   const Model& model = analysis.model();

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "base/id_vector.h"
 #include "passes/losses/expressions.h"
@@ -26,6 +29,8 @@ class GradientWays {
   /// The first node that lets no gradient through and has weights before it, where `value` is computed from `input` by
   /// way of such nodes alone; kNone where a gradient comes through, or not everything is followed.
   NodeId bypassed(ValueId value, ValueId input);
+  /// The values that gradients of `from` come to; nullopt where not everything is followed.
+  std::optional<std::set<ValueId>> reached(const std::vector<ValueId>& from);
   const Expressions& expressions() const { return expressions_; }
 
  private:

@@ -49,10 +49,37 @@ bool ScoreValues::is_weight(ValueId value) const {
 /// A product with weights or a bias of both signs, or what is normalised to a mean of 0.
 bool ScoreValues::is_layer(NodeId node) const {
   const Opcode opcode = expressions_.op(node);
-  if (opcode == Opcode::kNormalize) return true;
+  if (opcode == Opcode::kNormalize || is_product_of_vectors(node)) return true;
   return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) &&
          (is_weight(expressions_.operand(node, 0)) || is_weight(expressions_.operand(node, 1)) ||
           is_weight(expressions_.operand(node, 2)));
+}
+
+/// The lookup of rows in weights of both signs, perhaps moved since; kNone for anything else.
+NodeId ScoreValues::lookup_of(ValueId value) const {
+  for (int step = 0; step < kMaxMoves; ++step) {
+    const NodeId node = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(node);
+    if (opcode == Opcode::kGather && is_weight(expressions_.operand(node, 0))) return node;
+    if (!moves_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kDropout) return NodeId::kNone;
+    value = expressions_.operand(node, 0);
+  }
+  return NodeId::kNone;
+}
+
+/// Rows of weights, multiplied with other rows and added up, as similarities of what was looked up.
+bool ScoreValues::is_product_of_vectors(NodeId node) const {
+  NodeId product = node;
+  if (expressions_.op(node) == Opcode::kReduceSum)
+    product = expressions_.producer(expressions_.operand(node, 0));
+  else if (expressions_.op(node) != Opcode::kMatMul)
+    return false;
+  if (product != node && expressions_.op(product) != Opcode::kMul) return false;
+  const NodeId first = lookup_of(expressions_.operand(product, 0));
+  const NodeId second = first == NodeId::kNone ? first : lookup_of(expressions_.operand(product, 1));
+  // Of the same row with itself they are squares.
+  return second != NodeId::kNone && (expressions_.operand(first, 0) != expressions_.operand(second, 0) ||
+                                     expressions_.operand(first, 1) != expressions_.operand(second, 1));
 }
 
 /// Places of elements, classes and ranks come from scores, and are integers within an axis.

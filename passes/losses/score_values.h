@@ -51,6 +51,8 @@ class ScoreValues {
   ValueId picked_by_one_hot(ValueId summed) const;
   bool picks(NodeId node) const;
   bool is_layer(NodeId node) const;
+  bool is_product_of_vectors(NodeId node) const;
+  NodeId lookup_of(ValueId value) const;
   bool is_counted(ValueId value) const;
   bool is_gram(NodeId node) const;
   bool comes_from_layer(ValueId value) const;

@@ -74,6 +74,8 @@ class LogitsIntoProbabilityLoss : public Rule {
  private:
   /// Views between a layer and its loss.
   static constexpr int kMaxViews = 8;
+  /// Products with what is no weight, one after another.
+  static constexpr int kMaxMixtures = 2;
 
   static bool takes_logarithms(ops::LossKind kind) {
     return kind == ops::LossKind::kNegativeLogLikelihood || kind == ops::LossKind::kKlDivergence;
@@ -289,22 +291,22 @@ class LogitsIntoProbabilityLoss : public Rule {
   }
 
   /// Gemm, MatMul or Conv, perhaps with its bias behind it: any real number may come out.
-  static bool is_layer(const dataflow::Analysis& analysis, NodeId node) {
+  static bool is_layer(const dataflow::Analysis& analysis, NodeId node, int depth = kMaxMixtures) {
     const NodeCall call(analysis, node);
-    if (is_product_with_weights(call)) return true;
+    if (is_product_with_weights(call, depth)) return true;
     if (!call.is(ops::Opcode::kAdd)) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand product = call.operand(side), bias = call.operand(1 - side);
       if (!product.present() || !bias.present() || !is_parameter(analysis, bias.value())) continue;
       const NodeId producer = producer_behind_identities(analysis, product.value());
-      if (producer != NodeId::kNone && is_product_with_weights(NodeCall(analysis, producer))) return true;
+      if (producer != NodeId::kNone && is_product_with_weights(NodeCall(analysis, producer), depth)) return true;
     }
     return false;
   }
 
   /// A product of two computed tensors, or with weights that are never negative, may well be a mixture of
   /// probabilities.
-  static bool is_product_with_weights(const NodeCall& call) {
+  static bool is_product_with_weights(const NodeCall& call, int depth = kMaxMixtures) {
     if (!call.is(ops::Opcode::kMatMul) && !call.is(ops::Opcode::kConv)) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       if (!call.operand(side).present()) continue;
@@ -317,10 +319,23 @@ class LogitsIntoProbabilityLoss : public Rule {
           call.analysis().fact(value).range.lo < 0)
         return true;
     }
+    if (call.is(ops::Opcode::kMatMul) && mixes_scores(call, depth)) return true;
     // With a bias that is negative somewhere, it is no mixture.
     const Operand weights = call.operand(1), bias = call.operand(2);
     return weights.present() && bias.present() && is_parameter(call.analysis(), weights.value()) &&
            is_parameter(call.analysis(), bias.value()) && bias.fact().range.lo < 0;
+  }
+
+  /// The outputs of a layer, mixed by another matrix, as neighbours in a graph are or values under attention: scores
+  /// still.
+  static bool mixes_scores(const NodeCall& call, int depth) {
+    if (depth == 0) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      if (!call.operand(side).present()) continue;
+      const NodeId producer = producer_behind_identities(call.analysis(), call.operand(side).value());
+      if (producer != NodeId::kNone && is_layer(call.analysis(), producer, depth - 1)) return true;
+    }
+    return false;
   }
 
   /// A training step may get its weights as inputs: a matrix of known extents, next to data that are a graph's input

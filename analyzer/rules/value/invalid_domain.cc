@@ -301,13 +301,17 @@ class InvalidDomain : public Rule {
     bool complement = false;
     for (int step = 0; step < kMaxSteps; ++step) {
       const NodeId node = producer_of(at, call.model());
-      if (node == NodeId::kNone || at.fact().dtypes != DTypeSet(DType::kFloat16)) return;
+      if (node == NodeId::kNone) return;
       const NodeCall before(call.analysis(), node);
+      const bool squashes = before.is(ops::Opcode::kSoftmax) || before.is(ops::Opcode::kSigmoid);
+      // Probabilities of a wider dtype round when they are cast, and what is done to them before may keep them off 0.
+      if (at.fact().dtypes != DTypeSet(DType::kFloat16) && !squashes) return;
       const auto adds_nothing = [&](std::size_t side) {
         const auto guard = number_of(before.operand(side));
         return guard && std::abs(*guard) < kSmallest;
       };
-      if (before.is(ops::Opcode::kSoftmax) || before.is(ops::Opcode::kSigmoid)) {
+      if (squashes) {
+        if (is_clamped(call.analysis(), call.result())) return;
         out.report(findings::Severity::kWarning, call.id(),
                    fmt::format("logarithm of probabilities in float16, which {} rounds to {}", before.op_name(),
                                complement ? "1 from 0.9998 on" : "0 from 6e-8 on"))
@@ -325,7 +329,7 @@ class InvalidDomain : public Rule {
       } else if (before.is(ops::Opcode::kSub) && number_of(before.operand(0)) == 1) {
         complement = !complement;
         at = before.operand(1);
-      } else if (passes_elements(before)) {
+      } else if (passes_elements(before) || before.is(ops::Opcode::kCast)) {
         at = before.operand(0);
       } else {
         return;

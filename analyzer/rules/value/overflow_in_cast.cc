@@ -98,12 +98,45 @@ class OverflowInCast : public Rule {
     return false;
   }
 
-  /// Bytes, or powers and products of them, that float16 cannot add up: the largest number it has is 65504.
+  /// Added up in float16, or in float32 and cast back, as PyTorch's exporter writes a sum in float16.
+  static bool is_sum_in_half(const losses::Expressions& expressions, const NodeCall& call) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const DTypeSet half(DType::kFloat16);
+    if (call.operand(0).fact().dtypes == half) return true;
+    const NodeId widens = expressions.producer(call.operand(0).value());
+    if (expressions.op(widens) != ops::Opcode::kCast || expressions.operand(widens, 0) == ValueId::kAbsent ||
+        analysis.fact(expressions.operand(widens, 0)).dtypes != half)
+      return false;
+    const auto users = expressions.users(call.result());
+    return users.size() == 1 && expressions.op(users[0]) == ops::Opcode::kCast &&
+           expressions.result(users[0]) != ValueId::kAbsent &&
+           analysis.fact(expressions.result(users[0])).dtypes == half;
+  }
+
+  /// Multiplied by a number as large as 255, which makes bytes of numbers up to 1.
+  static bool is_scaled_up(const losses::Expressions& expressions, const losses::Formula& formula, std::size_t leaf) {
+    constexpr double kLargeScale = 100;
+    const auto parts = formula.parts();
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      if (expressions.op(parts[at].node) != ops::Opcode::kMul || parts[at].operands.size() != 2) continue;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const std::uint32_t number = parts[at].operands[side], scaled = parts[at].operands[1 - side];
+        if (number != losses::Formula::kNoPart && scaled != losses::Formula::kNoPart &&
+            parts[number].kind == losses::Formula::PartKind::kConstant && parts[number].constant >= kLargeScale &&
+            formula.depends(scaled, leaf))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /// Bytes, or powers and products of them, that float16 cannot add up: the largest number it has is 65504. And squares
+  /// of data that is scaled to such numbers.
   static void check_sum_of_bytes(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
     constexpr double kLargest = 65504;
     const Operand data = call.operand(0);
     if (!data.present() || data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape) ||
-        data.fact().dtypes != DTypeSet(DType::kFloat16))
+        !is_sum_in_half(expressions, call))
       return;
     const auto axes = expressions.axes_of(call.id());
     if (!axes) return;
@@ -115,27 +148,35 @@ class OverflowInCast : public Rule {
       count *= static_cast<double>(*extent);
     }
     // What half of the largest byte comes to: pictures are not white everywhere.
-    constexpr double kByte = 128;
+    constexpr double kByte = 128, kShare = 0.5;
     const losses::Formula formula(expressions, data.value());
-    std::optional<std::size_t> bytes;
+    std::optional<std::size_t> leaf;
     for (std::size_t at = 0; at < formula.parts().size(); ++at) {
-      const losses::Formula::Part& part = formula.parts()[at];
-      if (part.kind != losses::Formula::PartKind::kLeaf) continue;
-      if (bytes || part.value == ValueId::kAbsent || call.analysis().fact(part.value).dtypes != DTypeSet(DType::kUint8))
-        return;
-      bytes = at;
+      if (formula.parts()[at].kind != losses::Formula::PartKind::kLeaf) continue;
+      if (leaf || formula.parts()[at].value == ValueId::kAbsent) return;
+      leaf = at;
     }
-    if (!bytes) return;
-    const losses::Formula::Assignment assigned[] = {{*bytes, kByte}};
-    const double made = formula.evaluate(assigned, 0);
-    const double element = call.is(ops::Opcode::kReduceSumSquare) ? made * made : made;
-    if (!(count * element > kLargest)) return;
-    const ValueId source = formula.parts()[*bytes].value;
+    if (!leaf) return;
+    const ValueId source = formula.parts()[*leaf].value;
+    const bool is_bytes = call.analysis().fact(source).dtypes == DTypeSet(DType::kUint8);
+    const auto element_at = [&](double number) {
+      const losses::Formula::Assignment assigned[] = {{*leaf, number}};
+      const double made = formula.evaluate(assigned, 0);
+      return call.is(ops::Opcode::kReduceSumSquare) ? made * made : made;
+    };
+    // Of what may be negative as well, squares alone are sure to add up.
+    if (!is_bytes && (!is_input(call.analysis(), before_moves(expressions, source)) ||
+                      !call.analysis().fact(source).dtypes.proves(DTypeSet::floats()) ||
+                      !is_scaled_up(expressions, formula, *leaf) || !(element_at(-kShare) > 0)))
+      return;
+    const double typical = is_bytes ? kByte : kShare;
+    if (!(count * element_at(typical) > kLargest)) return;
     out.report(call.id(), fmt::format("{} adds up {:.0f} elements of {} in float16, whose largest number is {}",
                                       call.op_name(), count, data.name(), kLargest))
         .certainty(ops::Certainty::kMay, fmt::format("the elements of {} are {} on the average",
-                                                     Operand(call.analysis(), source).name(), kByte))
-        .fix("scale the bytes first, such as by 1 / 255, or add up in float32");
+                                                     Operand(call.analysis(), source).name(), typical))
+        .fix(is_bytes ? "scale the bytes first, such as by 1 / 255, or add up in float32"
+                      : "take the squares before the scale, or add up in float32");
   }
 
   /// Labels in a byte where there are more classes than the byte has numbers for: those classes never come up.

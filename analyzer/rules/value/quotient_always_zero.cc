@@ -109,8 +109,6 @@ class QuotientAlwaysZero : public Rule {
   /// A total by so many times a part of it, as classes are weighed: 0 for each part that is larger than their mean.
   static bool check_balance(const NodeCall& call, const Operand& total, Reporter& out) {
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    const NodeId sum = expressions.producer(total.value());
-    if (expressions.op(sum) != ops::Opcode::kReduceSum) return false;
     ValueId part = call.operand(1).value();
     double times = 1;
     for (int step = 0; step < kMaxSteps && part != ValueId::kAbsent; ++step) {
@@ -127,16 +125,35 @@ class QuotientAlwaysZero : public Rule {
         break;
       }
     }
-    if (times < 2 || part != before_stretch(expressions, expressions.operand(sum, 0))) return false;
+    if (times < 2 || part == ValueId::kAbsent) return false;
+    const NodeId sum = expressions.producer(total.value());
+    const bool is_sum = expressions.op(sum) == ops::Opcode::kReduceSum &&
+                        part == before_stretch(expressions, expressions.operand(sum, 0));
+    if (!is_sum && !is_number_counted(expressions, call, part)) return false;
     const std::string name = Operand(call.analysis(), part).name();
-    out.report(
-           call.id(),
-           fmt::format(
-               "integer division of the sum of {0} by {1} * {0} is 0 for each of them that is more than 1/{1} of it",
-               name, times))
-        .note_at(sum, "the sum comes from here")
+    const std::string total_text = is_sum ? fmt::format("the sum of {}", name) : std::string("the number of elements");
+    out.report(call.id(), fmt::format("integer division of {2} by {1} * {0} is 0 for each of them that is more than "
+                                      "1/{1} of it",
+                                      name, times, total_text))
+        .note_at(is_sum ? sum : expressions.producer(part), is_sum ? "the sum comes from here" : "counted here")
         .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", name));
     return true;
+  }
+
+  /// The operand above is how many elements there are, of which `part` counts some: an extent, or what one is known to
+  /// be.
+  static bool is_number_counted(const losses::Expressions& expressions, const NodeCall& call, ValueId part) {
+    const NodeId counts = expressions.producer(part);
+    const ValueId counted = expressions.operand(counts, 0);
+    if (expressions.op(counts) != ops::Opcode::kReduceSum || counted == ValueId::kAbsent) return false;
+    const Range& range = call.analysis().fact(counted).range;
+    if (range.lo != 0 || range.hi != 1) return false;
+    if (is_extent(call, call.operand(0))) return true;
+    const auto axes = expressions.axes_of(counts);
+    const auto dims = expressions.dims(counted);
+    if (!axes || axes->size() != 1 || axes->front() >= dims.size()) return false;
+    const auto extent = call.facts().dims().as_constant(dims[axes->front()]);
+    return extent && expressions.is_number(call.operand(0).value(), static_cast<double>(*extent));
   }
 
   /// A share that is given as it is counts as a number, too.
