@@ -91,6 +91,25 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace) {
   return frames;
 }
 
+std::vector<StackFrame> parse_exported_stack(std::string_view doc_string) {
+  std::vector<StackFrame> frames;
+  while (!doc_string.empty() && frames.size() < kMaxFrames) {
+    const std::string_view line = take_line(doc_string);
+    if (trimmed(line).empty()) continue;
+    const std::size_t close = line.rfind("): "), open = line.rfind('(', close);
+    if (close == std::string_view::npos || open == std::string_view::npos || open == 0) return {};
+    StackFrame frame{.file = line.substr(0, open), .line = 0, .source = {}};
+    const char* const end = line.data() + close;
+    const auto number = std::from_chars(line.data() + open + 1, end, frame.line);
+    if (number.ptr != end || frame.line == 0) return {};
+    // What the tracer was called by is not the model.
+    if (frame.file.ends_with("torch/jit/_trace.py") || frame.file.find("torch/onnx/") != std::string_view::npos) break;
+    frames.push_back(frame);
+  }
+  std::ranges::reverse(frames);
+  return frames;
+}
+
 const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
   const auto own = std::find_if(frames.rbegin(), frames.rend(),
                                 [](const StackFrame& frame) { return !is_library_file(frame.file); });
@@ -102,6 +121,13 @@ const std::vector<MetadataEntry>& LocationResolver::entries(NodeId node) {
   const auto [it, is_new] = metadata_.try_emplace(node);
   if (is_new && model_.provenance != nullptr) it->second = model_.provenance->node_metadata(model_.node(node));
   return it->second;
+}
+
+std::vector<StackFrame> LocationResolver::frames(NodeId node) {
+  std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
+  if (frames.empty() && node != NodeId::kNone && model_.provenance != nullptr)
+    frames = parse_exported_stack(model_.provenance->node_doc_string(model_.node(node)));
+  return frames;
 }
 
 std::string_view LocationResolver::metadata(NodeId node, std::string_view key) {
@@ -116,7 +142,7 @@ const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   if (!is_new || node == NodeId::kNone) return it->second;
   NodeLocation& found = it->second;
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
-  const std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
+  const std::vector<StackFrame> frames = this->frames(node);
   if (const StackFrame* frame = users_frame(frames)) {
     found.place = {
         .file = kept(frame->file, kMaxKeptFile), .line = frame->line, .column = 0, .source = kept(frame->source)};

@@ -22,6 +22,10 @@ struct StackFrame {
 /// The frames of `pkg.torch.onnx.stack_trace`, outermost first; at most 256.
 std::vector<StackFrame> parse_stack_trace(std::string_view trace);
 
+/// The frames of a doc string of PyTorch's TorchScript exporter (2.13, `train.py(41): forward`), outermost first, without
+/// those that lead to the export; none where the text is something else.
+std::vector<StackFrame> parse_exported_stack(std::string_view doc_string);
+
 /// The innermost frame of the user's own code: not PyTorch's, not of an installed package. Where there is none, the
 /// innermost frame of all; null for an empty trace.
 const StackFrame* users_frame(const std::vector<StackFrame>& frames);
@@ -46,6 +50,8 @@ class LocationResolver {
   SourceLocation of_value(ValueId value);
   /// Of a position in a model in text; empty in a binary one.
   SourceLocation in_text(const Position& position);
+  /// The exporter's stack trace, outermost first; none where it wrote none.
+  std::vector<StackFrame> frames(NodeId node);
   /// metadata_props of a node, empty without any.
   std::string_view metadata(NodeId node, std::string_view key);
 

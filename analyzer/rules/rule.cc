@@ -329,8 +329,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   const findings::LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;
-  const std::vector<findings::StackFrame> frames =
-      findings::parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));
+  const std::vector<findings::StackFrame> frames = places_.frames(node);
   if (const findings::StackFrame* frame = library_frame(frames))
     finding->notes.push_back({.message = "in this library code, called from the line above",
                               .node = {},

@@ -52,6 +52,8 @@ class Provenance {
   virtual ~Provenance() = default;
   /// metadata_props of a node, in file order.
   virtual std::vector<MetadataEntry> node_metadata(const Node& node) const = 0;
+  /// As PyTorch's TorchScript exporter writes the stack there, with verbose=True.
+  virtual std::string_view node_doc_string(const Node& /*node*/) const { return {}; }
   /// metadata_props of the ValueInfoProto or initializer TensorProto of a value; empty when there are none.
   virtual std::vector<MetadataEntry> value_metadata(ValueId value) const = 0;
   /// Those of them that stand at the TensorProto.

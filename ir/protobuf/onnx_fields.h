@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kFunctionName = 1, kFunctionInput = 4, kFunctionO
                                kFunctionNode = 7, kFunctionOpsetImport = 9, kFunctionDomain = 10,
                                kFunctionAttributeProto = 11, kFunctionValueInfo = 12, kFunctionOverload = 13;
 inline constexpr std::uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5,
-                               kNodeDomain = 7, kNodeOverload = 8, kNodeMetadata = 9, kNodeDeviceConfigurations = 10;
+                               kNodeDocString = 6, kNodeDomain = 7, kNodeOverload = 8, kNodeMetadata = 9,
+                               kNodeDeviceConfigurations = 10;
 inline constexpr std::uint32_t kAttributeName = 1, kAttributeFloat = 2, kAttributeInt = 3, kAttributeString = 4,
                                kAttributeTensor = 5, kAttributeGraph = 6, kAttributeFloats = 7, kAttributeInts = 8,
                                kAttributeStrings = 9, kAttributeTensors = 10, kAttributeGraphs = 11,

@@ -21,6 +21,8 @@ class BatchMixing {
   std::optional<AxisMistake> at(NodeId node);
   /// What keeps only one sign of the value, less another one or a number.
   NodeId hinge_after(ValueId sum, bool is_compared = false) const;
+  /// Large numbers of one sign become one number, those of the other sign stay different.
+  bool saturates(NodeId node) const;
 
  private:
   std::optional<AxisMistake> cumulative(NodeId node);
@@ -38,10 +40,10 @@ class BatchMixing {
   bool is_same_samples(ValueId value, ValueId data) const;
   NodeId joins_samples(ValueId number, ValueId data) const;
   std::pair<AxisFate, NodeId> contraction_after(ValueId value, std::size_t batch) const;
-  bool is_summed_up_as_it_is(ValueId value) const;
+  bool is_score_of_classes(ValueId scores, std::size_t batch) const;
+  bool is_summed_up_as_it_is(ValueId value, bool through_bounds) const;
   bool is_distance_or_product(NodeId sum) const;
   bool is_picked_logarithm(ValueId value) const;
-  bool saturates(NodeId node) const;
 
   const LossCone& cone_;
   const Expressions& expressions_;
@@ -71,10 +73,43 @@ class BatchTotals {
   bool is_summed_up(ValueId value, bool in_proportion) const;
   bool terms_of(ValueId value, std::vector<std::pair<ValueId, ValueId>>& terms) const;
   ValueId squared(ValueId value) const;
+  bool is_same_formula(ValueId a, ValueId b, int depth = 3) const;
 
   const LossCone& cone_;
   const Expressions& expressions_;
   const BatchMixing& mixing_;
+};
+
+/// Formulas whose sums and means are of each sample, or of each feature, taken along the other axis.
+class RowTerms {
+ public:
+  RowTerms(const LossCone& cone, const BatchMixing& mixing)
+      : cone_(cone), expressions_(cone.expressions()), mixing_(mixing), factors_(expressions_, cone.origins()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> divergence_of_batch(NodeId node) const;
+  std::optional<AxisMistake> largest_of_batch(NodeId node) const;
+  std::optional<AxisMistake> ratio_of_pixels(NodeId node);
+  std::optional<AxisMistake> standardised(NodeId node) const;
+  std::optional<AxisMistake> gate_of_batch(NodeId node) const;
+  std::optional<AxisMistake> deviation_of_features(NodeId node) const;
+  std::optional<AxisMistake> classes_elsewhere(NodeId node) const;
+  std::optional<std::size_t> axis_of_one_hot(ValueId value) const;
+  std::optional<std::size_t> batch_of(NodeId node) const;
+  bool is_number(ValueId value) const;
+  ValueId unscaled(ValueId value) const;
+  NodeId total_after(ValueId value, Opcode total) const;
+  bool is_log_probability(ValueId value, std::size_t batch) const;
+  bool is_row_of_logarithms(ValueId value, std::size_t batch) const;
+  bool is_divergence_from_normal(ValueId value) const;
+  ValueId centred_over_batch(ValueId value, NodeId& mean) const;
+  NodeId deviation_in(ValueId value) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+  const BatchMixing& mixing_;
+  AxisFactors factors_;
 };
 
 /// How probabilities are read: along the axis along which they add up to 1, or along another one.

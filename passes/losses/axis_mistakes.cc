@@ -12,6 +12,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   std::vector<AxisMistake> found;
   BatchMixing mixing(cone);
   BatchTotals totals(cone, mixing);
+  RowTerms rows(cone, mixing);
   SoftmaxUse softmax(cone);
   MisreadViews views(cone);
   CrossedAxes crossed(cone);
@@ -22,6 +23,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
     if (expressions.analysis().has_failed(node)) continue;
     auto mistake = mixing.at(node);
     if (!mistake) mistake = totals.at(node);
+    if (!mistake) mistake = rows.at(node);
     if (!mistake) mistake = softmax.at(node);
     if (!mistake) mistake = views.at(node);
     if (!mistake) mistake = crossed.at(node);

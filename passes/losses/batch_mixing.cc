@@ -255,9 +255,9 @@ std::optional<AxisMistake> BatchMixing::log_sum_exp(NodeId node) {
     if (expressions_.op_of(data) != Opcode::kExp) return std::nullopt;
   }
   const auto axes = expressions_.axes_of(sum);
-  if (!axes || axes->size() != 1 || !cone_.is_batch_alone(data, axes->front()) ||
-      !is_summed_up_as_it_is(expressions_.result(node)))
-    return std::nullopt;
+  if (!axes || axes->size() != 1 || !cone_.is_batch_alone(data, axes->front())) return std::nullopt;
+  const bool bounds = is_score_of_classes(data, axes->front());
+  if (!is_summed_up_as_it_is(expressions_.result(node), bounds)) return std::nullopt;
   return AxisMistake{Kind::kLogSumExpOfBatch, sum, data, *axes, true, node, 0};
 }
 
@@ -283,8 +283,29 @@ std::optional<AxisMistake> BatchMixing::logarithm_of_mean(NodeId node) const {
   return AxisMistake{Kind::kLogarithmOfMean, node, picked, std::move(axes), true, mean, 0};
 }
 
-/// Nothing but sums, means and scales comes after it, and it is not taken from what it was computed from.
-bool BatchMixing::is_summed_up_as_it_is(ValueId value) const {
+/// Scores that a loss or a softmax of the same program reads along another axis.
+bool BatchMixing::is_score_of_classes(ValueId scores, std::size_t batch) const {
+  for (int step = 0; step < 4; ++step) {
+    for (const NodeId user : expressions_.users(scores)) {
+      const ops::OpEntry* const entry = expressions_.entry(user);
+      if (entry != nullptr && entry->loss() && expressions_.operand(user, 0) == scores) return batch == 0;
+      const auto axes = expressions_.op(user) == Opcode::kLogSoftmax || expressions_.op(user) == Opcode::kSoftmax
+                            ? expressions_.axes_of(user)
+                            : std::nullopt;
+      if (axes && axes->size() == 1 && axes->front() != batch) return true;
+    }
+    const NodeId node = expressions_.producer(scores);
+    const bool scales = (expressions_.op(node) == Opcode::kMul || expressions_.op(node) == Opcode::kDiv) &&
+                        expressions_.number(expressions_.operand(node, 1)).has_value();
+    if (!scales && expressions_.op(node) != Opcode::kCast) return false;
+    scores = expressions_.operand(node, 0);
+  }
+  return false;
+}
+
+/// Nothing but sums, means and scales, and bounds and squares where they are looked through, comes after it, and it is
+/// not taken from what it was computed from.
+bool BatchMixing::is_summed_up_as_it_is(ValueId value, bool through_bounds) const {
   std::vector<ValueId> pending{value};
   bool reduced = false;
   for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -301,7 +322,8 @@ bool BatchMixing::is_summed_up_as_it_is(ValueId value) const {
           (opcode == Opcode::kMul || (opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i])) &&
           expressions_.number(other).has_value();
       const bool shifts = (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !cone_.has_batch(other);
-      if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && !scales && !shifts)
+      const bool bounds = through_bounds && (saturates(user) || cone_.squared(expressions_.result(user)) == pending[i]);
+      if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && !scales && !shifts && !bounds)
         return false;
       pending.push_back(expressions_.result(user));
     }
@@ -321,7 +343,7 @@ std::optional<AxisMistake> BatchMixing::margin_of_sum(NodeId node) {
     const NodeId difference = expressions_.producer(cone_.before_views(data));
     const bool is_distance =
         expressions_.op(node) == Opcode::kReduceL2 && !cone_.is_input(expressions_.operand(difference, 0)) &&
-        !cone_.is_input(expressions_.operand(difference, 1)) && is_summed_up_as_it_is(expressions_.result(node));
+        !cone_.is_input(expressions_.operand(difference, 1)) && is_summed_up_as_it_is(expressions_.result(node), false);
     if (!is_distance) return std::nullopt;
     return AxisMistake{Kind::kDistanceOfColumns, node, data, *axes, true, difference, 0};
   }
@@ -374,7 +396,6 @@ NodeId BatchMixing::hinge_after(ValueId sum, bool is_compared) const {
   return NodeId::kNone;
 }
 
-/// Large numbers of one sign become one number, those of the other sign stay different.
 bool BatchMixing::saturates(NodeId node) const {
   const Opcode opcode = expressions_.op(node);
   if (opcode == Opcode::kLogSigmoid || opcode == Opcode::kSoftplus || opcode == Opcode::kSigmoid ||

@@ -253,6 +253,19 @@ std::optional<AxisMistake> BatchTotals::best_of_totals(NodeId node) {
   return AxisMistake{Kind::kBestOfTotals, total, one[0].first, {0}, true, node, 0};
 }
 
+/// Computed from the same values by the same operators, as a function that is called twice does.
+bool BatchTotals::is_same_formula(ValueId a, ValueId b, int depth) const {
+  if (a == b) return true;
+  const NodeId x = expressions_.producer(a), y = expressions_.producer(b);
+  if (depth == 0 || x == NodeId::kNone || y == NodeId::kNone || expressions_.op(x) != expressions_.op(y) ||
+      expressions_.op(x) == Opcode::kOther || expressions_.operand(x, 2) != ValueId::kAbsent ||
+      expressions_.operand(y, 2) != ValueId::kAbsent)
+    return false;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (!is_same_formula(expressions_.operand(x, i), expressions_.operand(y, i), depth - 1)) return false;
+  return true;
+}
+
 /// |a - p| - |a - n| of whole batches, under a hinge.
 std::optional<AxisMistake> BatchTotals::margin_of_norms(NodeId node) {
   if (!cone_.is_one_number(expressions_.result(node))) return std::nullopt;
@@ -262,12 +275,17 @@ std::optional<AxisMistake> BatchTotals::margin_of_norms(NodeId node) {
       value = expressions_.operand(root, 0);
     return terms_of(value, terms) && terms.size() == 1;
   };
-  if (!norm(expressions_.operand(node, 0), near) || !norm(expressions_.operand(node, 1), far)) return std::nullopt;
-  const bool shares = (near[0].first == far[0].first) != (near[0].second == far[0].second);
+  // margin + near - far is written in this order, too.
+  ValueId left = expressions_.operand(node, 0);
+  if (const NodeId sum = expressions_.producer(left); expressions_.op(sum) == Opcode::kAdd)
+    for (std::size_t i = 0; i < 2; ++i)
+      if (expressions_.number(expressions_.operand(sum, i))) left = expressions_.operand(sum, 1 - i);
+  if (!norm(left, near) || !norm(expressions_.operand(node, 1), far)) return std::nullopt;
+  const bool shares = is_same_formula(near[0].first, far[0].first) != is_same_formula(near[0].second, far[0].second);
   if (!shares || !cone_.is_batch_alone(near[0].first, 0)) return std::nullopt;
   const NodeId hinge = mixing_.hinge_after(expressions_.result(node), true);
   if (hinge == NodeId::kNone) return std::nullopt;
-  const NodeId first = expressions_.producer(cone_.before_views(expressions_.operand(node, 0)));
+  const NodeId first = expressions_.producer(cone_.before_views(left));
   return AxisMistake{Kind::kMarginOfTotals, first, near[0].first, {0}, true, hinge, 0};
 }
 

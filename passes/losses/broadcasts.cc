@@ -171,7 +171,11 @@ class BroadcastFinder {
   }
 
   bool is_input(ValueId value) const {
-    const Value& known = analysis_.model().value(expressions_.source(value));
+    value = expressions_.source(value);
+    for (int step = 0; step < kMaxSteps && keeps_elements(expressions_.op_of(value)); ++step)
+      value = expressions_.source(expressions_.operand(expressions_.producer(value), 0));
+    if (value == ValueId::kAbsent) return false;
+    const Value& known = analysis_.model().value(value);
     return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
   }
 

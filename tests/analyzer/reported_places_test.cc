@@ -115,6 +115,46 @@ TEST(ReportedPlaces, AreTheUsersLineAndTheLibrarysBelowIt) {
   }
 }
 
+std::vector<findings::Finding> findings_with_doc_string(const std::string& doc_string) {
+  ::onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(model_with({})));
+  model.mutable_graph()->mutable_node(0)->set_doc_string(doc_string);
+  const std::string bytes = model.SerializeAsString();
+  const Result<Model> read = read_onnx_bytes(bytes, "m.onnx");
+  EXPECT_TRUE(read);
+  return read ? findings_of(*read) : std::vector<findings::Finding>();
+}
+
+TEST(ReportedPlaces, AreThoseOfADocStringOfTheTorchScriptExporter) {
+  constexpr std::string_view kTorch = "/usr/lib/python3/site-packages/torch/";
+  const std::string traced = fmt::format(
+      "{0}nn/modules/linear.py(134): forward\n{0}nn/modules/module.py(1789): _call_impl\nmodel (2).py(17): loss\n"
+      "train.py(41): forward\n{0}nn/modules/module.py(1789): _call_impl\n{0}jit/_trace.py(131): wrapper\n"
+      "{0}onnx/__init__.py(334): export\nexport.py(9): <module>\n",
+      kTorch);
+  const auto found = findings_with_doc_string(traced);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].place.file, "model (2).py");
+  EXPECT_EQ(found[0].place.line, 17U);
+  ASSERT_FALSE(found[0].notes.empty());
+  EXPECT_EQ(found[0].notes[0].place.file, fmt::format("{}nn/modules/linear.py", kTorch));
+  // The script that exports is no place of the model.
+  const auto layer = findings_with_doc_string(fmt::format(
+      "{0}nn/modules/linear.py(134): forward\n{0}jit/_trace.py(131): wrapper\nexport.py(9): <module>\n", kTorch));
+  ASSERT_EQ(layer.size(), 1U);
+  EXPECT_EQ(layer[0].place.file, fmt::format("{}nn/modules/linear.py", kTorch));
+}
+
+TEST(ReportedPlaces, DoNotTakeOtherDocStringsForAStack) {
+  for (const std::string_view text :
+       {"", "\n\n", "adds two numbers", "(3): f", "train.py(): f", "train.py(x): f", "train.py(0): f",
+        "train.py(99999999999999999999): f", "train.py(3) f", "a.py(3): f\nand more"}) {
+    const auto found = findings_with_doc_string(std::string(text));
+    ASSERT_EQ(found.size(), 1U) << text;
+    EXPECT_EQ(found[0].place.file, "") << text;
+  }
+}
+
 TEST(ReportedPlaces, ExplainWhatAnExporterHasNamed) {
   const auto note_about = [](std::string_view symbol) {
     const Result<Model> model =

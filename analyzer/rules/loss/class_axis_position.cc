@@ -120,6 +120,12 @@ class ClassAxisPosition : public Rule {
             .note_at(mistake.meets, "classes are picked here")
             .fix(fmt::format("normalise over axis {}", mistake.other));
         return;
+      case Kind::kClassesElsewhere:
+        report(fmt::format("{} normalises {} over axis {}; the classes of its one-hot labels are along axis {}",
+                           call.op_name(), value, axis, mistake.other))
+            .note_at(mistake.meets, "scores and labels meet here")
+            .fix("move the classes of the labels to the axis of the scores, such as movedim(-1, 1)");
+        return;
       case Kind::kTurnedByView:
         report(fmt::format("{} views {} as {}: the elements keep their order, so that {}", call.op_name(), value,
                            analysis.facts().shape_text(analysis.fact(call.result()).shape),

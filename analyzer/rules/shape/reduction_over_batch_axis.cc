@@ -177,6 +177,49 @@ class ReductionOverBatchAxis : public Rule {
             .note_at(mistake.meets, "the sum is added to one number per sample here")
             .fix("sum over the classes or actions: sum(dim=1)");
         return true;
+      case AxisMistake::Kind::kDivergenceOfBatch:
+        out.report(mistake.node,
+                   fmt::format("{} adds up {} over axis {}, the batch, and the mean is over the classes or "
+                               "features: the size of the loss grows with the batch",
+                               call.op_name(), value, axis))
+            .note_at(mistake.meets, "the mean over the other axes is taken here")
+            .fix("sum over the classes or features, sum(dim=-1), and average over the batch");
+        return true;
+      case AxisMistake::Kind::kLargestOfBatch:
+        out.report(mistake.node, fmt::format("{} takes the largest probability of each class over axis {} of {}, the "
+                                             "batch, and not the most likely class of each sample",
+                                             call.op_name(), axis, value))
+            .note_at(mistake.meets, "they are averaged over the classes here")
+            .fix("take the largest along the classes: max(dim=-1)");
+        return true;
+      case AxisMistake::Kind::kRatioOfPixels:
+        out.report(mistake.node, fmt::format("{} adds up {} over axis {}, the batch: the ratio is one of each pixel",
+                                             call.op_name(), value, axis))
+            .note_at(mistake.meets, "the ratio is computed here")
+            .fix("add up the pixels of each sample: sum(dim=1) of what was flattened from axis 1 on");
+        return true;
+      case AxisMistake::Kind::kStandardisedOverBatch:
+        out.report(mistake.node,
+                   fmt::format("{} takes the mean of {} over axis {} alone, the batch: each position gets "
+                               "a mean of its own over the samples",
+                               call.op_name(), value, axis))
+            .note_at(mistake.meets, "it is divided by the deviation here")
+            .fix("take mean and deviation over the features: dim=-1");
+        return true;
+      case AxisMistake::Kind::kGateOfBatch:
+        out.report(mistake.node, fmt::format("{} averages {} over the batch, too: all samples get the same gate",
+                                             call.op_name(), value))
+            .note_at(mistake.meets, "the gate is applied here")
+            .fix("average over the places of each sample alone: mean(dim=(2, 3))");
+        return true;
+      case AxisMistake::Kind::kDeviationOfFeatures:
+        out.report(mistake.node,
+                   fmt::format("the deviation of {} over axis {} is kept above a number: over its features, "
+                               "and not over the samples of the batch",
+                               value, axis))
+            .note_at(mistake.meets, "it is bounded here")
+            .fix("take the deviation of each feature over the batch: dim=0");
+        return true;
       case AxisMistake::Kind::kStepsOfBatch: {
         const NodeCall meets(analysis, mistake.meets);
         out.report(mistake.node,
@@ -199,6 +242,8 @@ class ReductionOverBatchAxis : public Rule {
         return false;
     }
   }
+
+  using Reduces = bool (*)(Search&, NodeId);
 
   static std::span<const Dim> dims_of(const Search& search, ValueId value) {
     const Fact& fact = search.analysis.fact(value);
@@ -223,6 +268,33 @@ class ReductionOverBatchAxis : public Rule {
       keeps |= !pool.is_constant(dims[i], 1);
     }
     return keeps;
+  }
+
+  /// The node reduces the steps of [N, T, C], and keeps the features that a layer made.
+  static bool reduces_steps_alone(Search& search, NodeId node) {
+    constexpr std::int64_t kFewestFeatures = 8;  // fewer may be channels, whose course over time is compared
+    const auto axes = search.expressions.axes_of(node);
+    const ValueId data = search.expressions.operand(node, 0);
+    const auto dims = dims_of(search, data);
+    if (!axes || axes->size() != 1 || axes->front() != 1 || dims.size() != 3 ||
+        search.analysis.facts().dims().as_constant(dims[2]).value_or(0) < kFewestFeatures ||
+        !search.origins.is_batch(data, 0))
+      return false;
+    const auto is_weight = [&](const losses::AxisSource& source) {
+      return search.model.value(source.value).initializer != nullptr;
+    };
+    const NodeId product = search.expressions.producer(data);
+    return std::ranges::any_of(search.analysis.operands(product), [&](ValueId factor) {
+      const auto origins = search.origins.of(search.expressions.source(factor));
+      return origins.size() == 3 && !origins[2].empty() && std::ranges::all_of(origins[2], is_weight) &&
+             !origins[1].empty() && std::ranges::none_of(origins[1], is_weight);
+    });
+  }
+
+  static bool reduces_squared_steps_alone(Search& search, NodeId node) {
+    const auto axes = search.expressions.axes_of(node);
+    return axes && axes->size() == 1 && axes->front() == 1 &&
+           dims_of(search, search.expressions.operand(node, 0)).size() == 3;
   }
 
   /// A loss that is an output with an axis of classes left, where no output is a scalar.
@@ -269,7 +341,7 @@ class ReductionOverBatchAxis : public Rule {
         return;
       }
       if (opcode == Opcode::kDiv && !is_product) {
-        if (const NodeId norm = norm_over_batch(search, search.expressions.operand(node, 1));
+        if (const NodeId norm = norm_along(search, search.expressions.operand(node, 1), reduces_batch_alone);
             norm != NodeId::kNone && search.expressions.operand(norm, 0) == search.expressions.operand(node, 0) &&
             !is_centred(search, search.expressions.operand(node, 0))) {
           report_operand(search, loss, norm, out);
@@ -342,7 +414,7 @@ class ReductionOverBatchAxis : public Rule {
       if (node == NodeId::kNone || !seen.insert(value)) continue;
       const Opcode opcode = search.expressions.op(node);
       if (opcode == Opcode::kReduceSum && is_product_of_two(search, search.expressions.operand(node, 0)) &&
-          reduces_batch_alone(search, node)) {
+          (reduces_batch_alone(search, node) || reduces_steps_alone(search, node))) {
         report_similarity(search, node, divisions, out);
         continue;
       }
@@ -367,17 +439,19 @@ class ReductionOverBatchAxis : public Rule {
 
   static void report_similarity(Search& search, NodeId sum, std::span<const NodeId> divisions, Reporter& out) {
     const NodeId product = search.expressions.producer(search.expressions.operand(sum, 0));
+    const bool is_batch = reduces_batch_alone(search, sum);
+    const Reduces reduces = is_batch ? reduces_batch_alone : reduces_squared_steps_alone;
     NodeId norm = NodeId::kNone;
     for (std::size_t i = 0; i < 2 && norm == NodeId::kNone; ++i) {
       const NodeId factor = search.expressions.producer(search.expressions.operand(product, i));
       if (search.expressions.op(factor) == Opcode::kDiv)
-        norm = norm_over_batch(search, search.expressions.operand(factor, 1));
+        norm = norm_along(search, search.expressions.operand(factor, 1), reduces);
     }
     for (const NodeId division : divisions) {
       if (norm != NodeId::kNone) break;
       const ValueId above = search.expressions.operand(division, 0);
       if (above == search.expressions.result(sum))
-        norm = norm_over_batch(search, search.expressions.operand(division, 1));
+        norm = norm_along(search, search.expressions.operand(division, 1), reduces);
     }
     if (norm == NodeId::kNone || is_centred(search, search.expressions.operand(norm, 0)) ||
         !search.reported.insert(sum).second)
@@ -385,21 +459,22 @@ class ReductionOverBatchAxis : public Rule {
     const auto axes = search.expressions.axes_of(sum);
     if (!axes || axes->empty()) return;
     const ValueId data = search.expressions.operand(sum, 0);
-    out.report(sum, fmt::format("the cosine similarity {} is taken over axis {} of {}, the batch",
+    out.report(sum, fmt::format("the cosine similarity {} is taken over axis {} of {}, the {}",
                                 Operand(search.analysis, search.expressions.result(sum)).name(), axes->front(),
-                                search.analysis.facts().shape_text(search.analysis.fact(data).shape)))
-        .note_at(norm, "the norm is taken over the batch too")
+                                search.analysis.facts().shape_text(search.analysis.fact(data).shape),
+                                is_batch ? "batch" : "steps"))
+        .note_at(norm, fmt::format("the norm is taken over the {} too", is_batch ? "batch" : "steps"))
         .fix("take it over the axis of the features: dim=1, or dim=-1");
   }
 
-  /// The node that sums squares over the batch; roots, bounds and products with another sum may follow.
-  static NodeId norm_over_batch(Search& search, ValueId value) {
+  /// The node that sums squares along the axis in question; roots, bounds and products with another sum may follow.
+  static NodeId norm_along(Search& search, ValueId value, Reduces reduces) {
     std::vector<ValueId> pending{value};
     for (std::size_t i = 0; i < pending.size() && pending.size() < 32; ++i) {
       const NodeId node = search.expressions.producer(pending[i]);
       switch (search.expressions.op(node)) {
         case Opcode::kReduceL2:
-          if (reduces_batch_alone(search, node)) return node;
+          if (reduces(search, node)) return node;
           break;
         case Opcode::kReduceSum: {
           const NodeId square = search.expressions.producer(search.expressions.operand(node, 0));
@@ -407,7 +482,7 @@ class ReductionOverBatchAxis : public Rule {
                                 search.expressions.operand(square, 0) == search.expressions.operand(square, 1)) ||
                                (search.expressions.op(square) == Opcode::kPow &&
                                 search.expressions.is_number(search.expressions.operand(square, 1), 2));
-          if (squares && reduces_batch_alone(search, node)) return node;
+          if (squares && reduces(search, node)) return node;
           break;
         }
         case Opcode::kClip:

@@ -155,6 +155,17 @@ class FileProvenance final : public Provenance {
   std::vector<MetadataEntry> node_metadata(const Node& node) const override {
     return metadata_of(file_.substr(node.position.offset, node.byte_length), wire::kNodeMetadata);
   }
+  std::string_view node_doc_string(const Node& node) const override {
+    const std::string_view message = file_.substr(node.position.offset, node.byte_length);
+    std::string_view text;
+    for (Cursor cursor(message, file_.data()); cursor.next();) {
+      if (cursor.field() == wire::kNodeDocString)
+        text = cursor.view("doc_string");
+      else
+        cursor.skip();
+    }
+    return text;
+  }
   std::vector<MetadataEntry> value_metadata(ValueId value) const override {
     return metadata_at(value, [](std::uint32_t) { return true; });
   }
