@@ -74,6 +74,7 @@ MISSED = {
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
     "td_target_no_done": "one exporter leaves out what nothing reads",
     "uncertainty_weight_minus": "one exporter folds what parameters of 0 give",
+    "one_minus_accuracy": "one exporter names the output after its last node, and a metric has the same form",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
@@ -82,7 +83,7 @@ MISSED = {
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
-         "seventh dynamo": 0.9, "seventh torchscript": 0.9}
+         "seventh dynamo": 0.9, "seventh torchscript": 0.9, "eighth dynamo": 0.8, "eighth torchscript": 0.8}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
@@ -125,7 +126,7 @@ class ProgramsTest(unittest.TestCase):
             if not entry["faults"]:
                 continue
             batch = entry["source"].partition("_")[0]
-            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh") else "") + entry["exporter"].removesuffix("_open")
+            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth") else "") + entry["exporter"].removesuffix("_open")
             total[exporter] += 1
             hit = is_found(entry, self.found[entry["file"]])
             hits[exporter] += hit
