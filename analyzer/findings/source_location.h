@@ -22,8 +22,8 @@ struct StackFrame {
 /// The frames of `pkg.torch.onnx.stack_trace`, outermost first; at most 256.
 std::vector<StackFrame> parse_stack_trace(std::string_view trace);
 
-/// The frames of a doc string of PyTorch's TorchScript exporter (2.13, `train.py(41): forward`), outermost first, without
-/// those that lead to the export; none where the text is something else.
+/// The frames of a doc string of PyTorch's TorchScript exporter (2.13, `train.py(41): forward`), outermost first,
+/// without those that lead to the export; none where the text is something else.
 std::vector<StackFrame> parse_exported_stack(std::string_view doc_string);
 
 /// The innermost frame of the user's own code: not PyTorch's, not of an installed package. Where there is none, the

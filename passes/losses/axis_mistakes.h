@@ -49,14 +49,14 @@ struct AxisMistake {
     kWeightsOfClasses,    ///< one number for each class, of axis `right` of `partner`, meets the losses of samples
     kLogarithmOfMean,     ///< the logarithm of the mean of the probabilities of all samples
     kSquareOfMean,        ///< differences of both signs are averaged before their size is taken
-    kDivergenceOfBatch,      ///< a sum of each sample's classes is taken over the batch
-    kLargestOfBatch,         ///< of probabilities, the largest sample of each class
-    kRatioOfPixels,          ///< sums over the batch are divided, for each pixel
+    kDivergenceOfBatch,   ///< a sum of each sample's classes is taken over the batch
+    kLargestOfBatch,      ///< of probabilities, the largest sample of each class
+    kRatioOfPixels,       ///< sums over the batch are divided, for each pixel
     kStandardisedOverBatch,  ///< less the mean and by the deviation over the batch, of several axes each
     kGateOfBatch,            ///< one gate for all samples
     kDeviationOfFeatures,    ///< a bound of deviations over features, not over samples
     kClassesElsewhere,       ///< a softmax along `axes` meets one-hot labels along `other`
-    kOneForPair,          ///< numbers of all pairs of samples less one number of each sample
+    kOneForPair,             ///< numbers of all pairs of samples less one number of each sample
   };
 
   Kind kind;

@@ -91,7 +91,7 @@ class BroadcastFinder {
     for (std::size_t i = 0; i + 1 < x->size(); ++i)
       if (!pool_.equal((*x)[i], (*y)[i])) return false;
     if (is_largest_of(narrow, *classes) && !is_masked(*classes)) return true;
-    return is_input(narrow) ? is_input(wide) || is_computed(wide) : is_computed(narrow) && is_input(wide);
+    return is_input(narrow) ? is_moved_input(wide) || is_computed(wide) : is_computed(narrow) && is_moved_input(wide);
   }
 
   /// What the loss computes of each row is multiplied with a row, or selected by one: of the alternatives that were
@@ -171,12 +171,16 @@ class BroadcastFinder {
   }
 
   bool is_input(ValueId value) const {
-    value = expressions_.source(value);
-    for (int step = 0; step < kMaxSteps && keeps_elements(expressions_.op_of(value)); ++step)
-      value = expressions_.source(expressions_.operand(expressions_.producer(value), 0));
-    if (value == ValueId::kAbsent) return false;
-    const Value& known = analysis_.model().value(value);
+    const ValueId source = expressions_.source(value);
+    if (source == ValueId::kAbsent) return false;
+    const Value& known = analysis_.model().value(source);
     return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+  }
+
+  bool is_moved_input(ValueId value) const {
+    for (int step = 0; step < kMaxSteps && keeps_elements(expressions_.op_of(expressions_.source(value))); ++step)
+      value = expressions_.operand(expressions_.producer(expressions_.source(value)), 0);
+    return is_input(value);
   }
 
   /// By a layer, perhaps with elementwise operators after it.

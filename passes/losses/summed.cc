@@ -13,6 +13,9 @@
 namespace tensorlint::losses {
 namespace {
 
+/// Of a formula, whose evaluation for a pair is one try: larger ones count as several.
+constexpr std::size_t kPartsOfTry = 8;
+
 /// Nodes that are looked at from one output: a loss with many terms and weights has some dozens. An output with
 /// elements of its own is rarely a loss, and a residual stream is long.
 constexpr int kMaxNodesOfScalar = 600;
@@ -218,7 +221,8 @@ bool LossPatternMatcher::add_pair(const SumWalk& walk, const Formula& formula, O
   for (const Pair& pair : pairs) {
     for (const auto& [p, t] : {std::pair(pair.a, pair.b), std::pair(pair.b, pair.a)}) {
       if (parts[p].kind == Formula::PartKind::kConstant) continue;
-      if (tries_left_-- <= 0) return false;
+      tries_left_ -= 1 + static_cast<int>(parts.size() / kPartsOfTry);
+      if (tries_left_ <= 0) return false;
       const auto kind_in = [&, prediction = p, target = t](int variant) {
         return identify_pair(
             [&](double x, double y) {

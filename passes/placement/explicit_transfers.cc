@@ -86,13 +86,21 @@ class TransferPlanner {
     if (!problem_) problem_ = Error{std::move(why), {}};
   }
 
+  Error never_defined(ValueId value) const {
+    return {fmt::format("`{}` is used but never defined", model_.name_of(value)), {}};
+  }
+
   std::optional<Error> check_model() const {
     if (analysis_.fatal_violation() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() ||
         model_.graphs.empty())
       return Error{"the model has errors, which `tensorlint check` lists: it cannot be placed", {}};
     for (const ValueId operand : model_.operand_list)
       if (operand != ValueId::kAbsent && model_.value(operand).origin == ValueOrigin::kUndefined)
-        return Error{fmt::format("`{}` is used but never defined", model_.name_of(operand)), {}};
+        return never_defined(operand);
+    for (const Graph& graph : model_.graphs)
+      for (const ValueId output : graph.outputs)
+        if (output != ValueId::kAbsent && model_.value(output).origin == ValueOrigin::kUndefined)
+          return never_defined(output);
     return std::nullopt;
   }
 

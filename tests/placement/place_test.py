@@ -55,6 +55,14 @@ class PlaceTest(unittest.TestCase):
         again = run("place", model)
         self.assertEqual(again.stdout, "".join(done.stdout.splitlines(keepends=True)[:2]))
 
+    def test_an_output_of_a_branch_that_nothing_defines(self) -> None:
+        model = self.model("""<ir_version: 11, opset_import: ["": 21]>
+            g (bool b) => (float[1] y) { y = If (b) <then_branch = g1 () => (float[1] lost) { c = Constant <value = float[1] {1}> () },
+                                                     else_branch = g2 () => (float[1] d) { d = Constant <value = float[1] {2}> () }> }""")
+        done = run("place", model, "-o", str(self.placed))
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, f"tensorlint: {model}: `lost` is used but never defined\n")
+
     def test_a_wrong_declared_shape_is_no_reason_to_refuse(self) -> None:
         """A warning, with which runtimes run the model."""
         path = self.folder / "model.onnx"

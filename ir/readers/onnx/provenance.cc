@@ -159,7 +159,8 @@ class FileProvenance final : public Provenance {
     const std::string_view message = file_.substr(node.position.offset, node.byte_length);
     std::string_view text;
     for (Cursor cursor(message, file_.data()); cursor.next();) {
-      if (cursor.field() == wire::kNodeDocString)
+      // The reader passes over doc strings, whatever their type is.
+      if (cursor.field() == wire::kNodeDocString && cursor.type() == WireType::length_delimited)
         text = cursor.view("doc_string");
       else
         cursor.skip();
