@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 import onnx
 
@@ -28,6 +29,8 @@ SECONDS = 1.0
 MEMORY = 64 << 20
 MEMORY_A_BYTE = 40
 MOST_SHORTENINGS = 150
+MOST_RESTARTS = 20
+SECONDS_BETWEEN_REPORTS = 300
 #: What follows runs may take more (SECURITY.md).
 RUNTIME_MEMORY = 64 << 20
 
@@ -325,35 +328,57 @@ class Cost:
         return max(self.of_time, self.of_memory)
 
 
-#: wait4 never says less of a child's memory than its parent had when it was started: this parent is small.
+#: wait4 never says less of a child's memory than its parent had when it was started: this parent is small. The limits are the child's alone: the
+#: processor time of thousands of starts would count against the parent's own.
 STARTER = """
 import os, resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 quiet = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
 for line in sys.stdin:
     words = line.rstrip("\\n").split("\\t")
-    _, status, used = os.wait4(os.posix_spawn(words[0], words, os.environ, file_actions=quiet), 0)
+    child = os.posix_spawn(words[0], words, os.environ, file_actions=quiet)
+    resource.prlimit(child, resource.RLIMIT_CPU, (10, 10))
+    resource.prlimit(child, resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    _, status, used = os.wait4(child, 0)
     print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss << 10, flush=True)
 """
 
 
+class StarterError(Exception):
+    """A starter that died more often than is tolerated."""
+
+
 class Starter:
-    """Runs commands, one after the other, and says what each one took."""
+    """Runs commands, one after the other, and says what each one took. A process for that which died is started anew, some times."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.process = subprocess.Popen([sys.executable, "-S", "-c", STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
+        self.restarts = 0
+        self.seconds = 0.0
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.folder)
 
     def run(self, words):
-        self.process.stdin.write("\t".join(words) + "\n")
-        self.process.stdin.flush()
-        code, seconds, memory = self.process.stdout.readline().split()
-        return int(code), float(seconds), int(memory)
+        while True:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write("\t".join(words) + "\n")
+                self.process.stdin.flush()
+                answer = self.process.stdout.readline().split()
+                if len(answer) == 3:
+                    self.seconds += float(answer[1])
+                    return int(answer[0]), float(answer[1]), int(answer[2])
+            self.close()
+            if self.restarts == MOST_RESTARTS:
+                raise StarterError(f"the process that runs the commands died {MOST_RESTARTS + 1} times, at last with {self.process.returncode} on {words}")
+            self.restarts += 1
+            print(f"the process that runs the commands died with {self.process.returncode} on {words} and is started anew", flush=True)
+            self.start()
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # what is left of a line for a process that died
+            self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
@@ -432,40 +457,81 @@ class Population:
         return number, data
 
 
+class Search:
+    """One job: its inputs, and what it has found."""
+
+    def __init__(self, number, arguments, seeds, starter):
+        self.number = number
+        self.arguments = arguments
+        self.seeds = seeds
+        self.starter = starter
+        self.chance = random.Random(f"{arguments.seed}/{number}")
+        self.mutator, self.population = Mutator(seeds, self.chance), Population(self.chance)
+        self.runs = 0
+        self.found: list[str] = []
+        self.known: set[tuple[int, str]] = set()
+
+    def run(self):
+        end = time.monotonic() + self.arguments.seconds
+        next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS
+        while (now := time.monotonic()) < end and self.runs != self.arguments.inputs:
+            if now >= next_report:
+                next_report = now + SECONDS_BETWEEN_REPORTS
+                self.report_progress()
+            self.try_one()
+
+    def report_progress(self):
+        dearest = "".join(f"; {share:.2f} of the promised {what}" for share, what in self.dearest()[:2])
+        seconds = f"{self.starter.seconds:.0f} s of processor time"
+        print(f"job {self.number}: {self.runs} inputs, {len(self.found)} break the promise, {seconds}{dearest}", flush=True)
+
+    def try_one(self):
+        chance, starter = self.chance, self.starter
+        if not self.population.best or chance.random() < 0.15:
+            command, data = chance.randrange(len(COMMANDS)), chance.choice(self.seeds)
+        else:
+            command, data = self.population.pick()
+            if chance.random() < 0.2:
+                command = chance.randrange(len(COMMANDS))
+        data = self.mutator.changed(data)
+        if len(data) > LARGEST:
+            return
+        cost, ended = measure(data, COMMANDS[command], starter)
+        self.runs += 1
+        if not ended and cost.share <= 1:
+            self.population.offer(command, cost, data)
+        elif (command, kind(data)) not in self.known and breaks(data, COMMANDS[command], starter):
+            # What breaks the promise has no children: they would only break it again.
+            self.known.add((command, kind(data)))
+            self.keep(command, data)
+
+    def keep(self, command, data):
+        name = hashlib.sha1(data).hexdigest()[:12]
+        (self.arguments.found / f"{name}.onnx").write_bytes(data)
+        data = smaller(data, COMMANDS[command], self.starter)
+        (self.arguments.found / f"{name}.onnx").write_bytes(data)
+        cost, ended = measure(data, COMMANDS[command], self.starter)
+        words = " ".join(COMMANDS[command])
+        self.found.append(f"{name}.onnx: {words}: {cost.seconds:.2f} s, {cost.memory >> 20} MiB, {len(data)} bytes {ended} {kind(data)}")
+        print("found", self.found[-1], flush=True)
+        print(f"again: base64 -d <<<{base64.b64encode(data).decode()} >{name}.onnx", flush=True)
+
+    def dearest(self):
+        best = self.population.best.items()
+        return sorted(((share, f"{what}: {' '.join(COMMANDS[number])}: {of}") for (number, what, of), (share, _) in best), reverse=True)[:10]
+
+
 def search(number, arguments, seeds, results):
+    """What a job has found until it ended counts, however it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    chance = random.Random(f"{arguments.seed}/{number}")
-    mutator, population = Mutator(seeds, chance), Population(chance)
-    end, runs, found, known = time.monotonic() + arguments.seconds, 0, [], set()
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Starter(folder)) as starter:
-        while time.monotonic() < end and runs != arguments.inputs:
-            if not population.best or chance.random() < 0.15:
-                command, data = chance.randrange(len(COMMANDS)), chance.choice(seeds)
-            else:
-                command, data = population.pick()
-                if chance.random() < 0.2:
-                    command = chance.randrange(len(COMMANDS))
-            data = mutator.changed(data)
-            if len(data) > LARGEST:
-                continue
-            cost, ended = measure(data, COMMANDS[command], starter)
-            runs += 1
-            if ended or cost.share > 1:
-                if (command, kind(data)) in known or not breaks(data, COMMANDS[command], starter):
-                    continue
-                known.add((command, kind(data)))
-                name = hashlib.sha1(data).hexdigest()[:12]
-                data = smaller(data, COMMANDS[command], starter)
-                (arguments.found / f"{name}.onnx").write_bytes(data)
-                cost, ended = measure(data, COMMANDS[command], starter)
-                words = " ".join(COMMANDS[command])
-                found.append(f"{name}.onnx: {words}: {cost.seconds:.2f} s, {cost.memory >> 20} MiB, {len(data)} bytes {ended} {kind(data)}")
-                print("found", found[-1], flush=True)
-                print(f"again: base64 -d <<<{base64.b64encode(data).decode()} >{name}.onnx", flush=True)
-                continue  # what breaks the promise has no children: they would only break it again
-            population.offer(command, cost, data)
-    top = sorted(((share, f"{what}: {' '.join(COMMANDS[number])}: {of}") for (number, what, of), (share, _) in population.best.items()), reverse=True)[:10]
-    results.put((runs, found, top))
+        job = Search(number, arguments, seeds, starter)
+        failure = ""
+        try:
+            job.run()
+        except Exception:
+            failure = f"job {number}: {traceback.format_exc()}"
+        results.put((job.runs, job.found, job.dearest(), failure))
 
 
 def main():
@@ -495,11 +561,14 @@ def main():
     outcomes = [results.get() for _ in workers]
     for worker in workers:
         worker.join()
-    for share, what in sorted((entry for _, _, top in outcomes for entry in top), reverse=True)[:10]:
+    for share, what in sorted((entry for _, _, top, _ in outcomes for entry in top), reverse=True)[:10]:
         print(f"{share:.2f} of the promised {what}")
-    found = [line for _, lines, _ in outcomes for line in lines]
-    print(f"{sum(runs for runs, _, _ in outcomes)} inputs, {len(found)} break the promise")
-    return 1 if found else 0
+    found = [line for _, lines, _, _ in outcomes for line in lines]
+    print(f"{sum(runs for runs, _, _, _ in outcomes)} inputs, {len(found)} break the promise")
+    failures = [failure for _, _, _, failure in outcomes if failure]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if found or failures else 0
 
 
 if __name__ == "__main__":

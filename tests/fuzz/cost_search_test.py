@@ -61,7 +61,30 @@ class CostSearch(unittest.TestCase):
         self.assertEqual(found, [])
 
 
+    def test_a_search_goes_on_after_the_process_that_runs_the_commands_died(self):
+        # Every fourth run ends its parent.
+        outcome, found = search('echo >>runs; test $(($(wc -l <runs) % 4)) = 0 && kill -9 $PPID', "--inputs", "40")
+        self.assertEqual(outcome.returncode, 0, outcome.stdout + outcome.stderr)
+        self.assertIn("40 inputs, 0 break the promise", outcome.stdout)
+        self.assertIn(outcome.stdout.count("died with -9"), range(10, 15))
+        self.assertEqual(found, [])
+
+    def test_a_search_that_cannot_run_commands_says_so(self):
+        outcome, _ = search("kill -9 $PPID", "--inputs", "3", seconds=60)
+        self.assertEqual(outcome.returncode, 1, outcome.stdout + outcome.stderr)
+        self.assertIn("died 21 times", outcome.stderr)
+        self.assertIn("0 inputs, 0 break the promise", outcome.stdout)
+
+
 class Measuring(unittest.TestCase):
+    def test_the_time_of_starting_is_not_limited(self):
+        # 12 s of its own are more than one command may take.
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(cost_search.Starter(folder)) as starter:
+            self.assertNotIn("setrlimit(resource.RLIMIT_CPU", cost_search.STARTER)
+            # The limits come just after the start.
+            code, _, _ = starter.run(["/bin/sh", "-c", "i=0; while test $i -lt 20000; do i=$((i + 1)); test $(ulimit -t) = 10 && exit 0; done; exit 1"])
+            self.assertEqual(code, 0)
+
     def test_memory_and_time_of_a_process(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.closing(cost_search.Starter(folder)) as starter:
             take = "import sys, time; data = b'x' * 80_000_000\nwhile time.process_time() < 0.3: pass\nsys.exit(5)"
