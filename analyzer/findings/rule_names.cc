@@ -24,8 +24,8 @@ std::vector<std::string_view> RuleNames::matching(std::string_view pattern) cons
   return codes;
 }
 
-std::string RuleNames::unknown(std::string_view pattern) const {
-  return fmt::format("no rule is called `{}`{}", pattern, did_you_mean(pattern, words_));
+std::string RuleNames::unknown(std::string_view pattern, bool with_similar) const {
+  return fmt::format("no rule is called `{}`{}", pattern, with_similar ? did_you_mean(pattern, words_) : "");
 }
 
 }  // namespace tensorlint::findings

@@ -21,7 +21,7 @@ class RuleNames {
   /// Names and groups, sorted.
   std::span<const std::string_view> words() const { return words_; }
   /// Of a word that means no rule: "no rule is called `shap`; did you mean `shape`?"
-  std::string unknown(std::string_view pattern) const;
+  std::string unknown(std::string_view pattern, bool with_similar = true) const;
 
  private:
   std::vector<Rule> rules_;

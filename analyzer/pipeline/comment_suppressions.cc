@@ -32,8 +32,11 @@ std::vector<std::uint32_t> lines_meant(std::span<const Comment> comments) {
   return lines;
 }
 
+/// Bad suppressions for which a similar name is looked for, which costs more than to read them.
+constexpr std::size_t kMostWithSimilar = 64;
+
 /// Fills in rules and reason; returns what is wrong.
-std::optional<std::string> parse(std::string_view text, const RuleNames& names, Suppression& out) {
+std::optional<std::string> parse(std::string_view text, const RuleNames& names, bool with_similar, Suppression& out) {
   if (!text.starts_with(kIgnore)) return "a suppression is written `# tensorlint: ignore[rule] reason`";
   text = trimmed(text.substr(kIgnore.size()));
   const std::size_t close = text.find(']');
@@ -46,7 +49,7 @@ std::optional<std::string> parse(std::string_view text, const RuleNames& names, 
     const std::size_t comma = rules.find(',');
     const std::string_view rule = trimmed(rules.substr(0, comma));
     const std::vector<std::string_view> codes = names.matching(rule);
-    if (codes.empty()) return names.unknown(rule);
+    if (codes.empty()) return names.unknown(rule, with_similar);
     out.codes.insert(codes.begin(), codes.end());
     rules.remove_prefix(comma == std::string_view::npos ? rules.size() : comma + 1);
   }
@@ -67,7 +70,8 @@ CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) 
     Suppression suppression;
     suppression.place = {.file = model.path, .line = comment.line, .column = 0, .source = {}};
     suppression.line = lines[i];
-    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, suppression)) {
+    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, found.bad.size() < kMostWithSimilar,
+                           suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});
     } else {
       found.good.push_back(std::move(suppression));

@@ -103,8 +103,8 @@ void set_computed_range(Inference& in, int result, const Range& range) {
     if (limits.is_everything() || range.lo < limits.lo || range.hi > limits.hi || std::isnan(range.lo) ||
         std::isnan(range.hi))
       return;
-    // Past 2^53 a sum of ends may be rounded inwards.
-    if (std::fabs(range.lo) > 0x1p53 || std::fabs(range.hi) > 0x1p53) return;
+    // From 2^53 on a sum of ends may be rounded inwards.
+    if (std::fabs(range.lo) >= 0x1p53 || std::fabs(range.hi) >= 0x1p53) return;
     in.set_range(result, {range.lo, range.hi, false});
   }
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
+#include "base/escape.h"
 #include "base/glob.h"
 #include "base/meter.h"
 #include "passes/placement/device_name.h"
@@ -274,36 +276,33 @@ void DeviceSources::read_model_keys(const Model& model) {
 
 namespace {
 
-/// Checks one sharding specification against its node and configuration; empty when it is sound.
-std::string fault_of(const dataflow::Analysis& analysis, NodeId id, const DeviceConfiguration& configuration,
-                     const ShardingSpec& spec) {
-  const Model& model = analysis.model();
+/// Checks one sharding specification, of a value of a node, against its configuration; empty when it is sound.
+std::string fault_of(const dataflow::Analysis& analysis, const DeviceConfiguration& configuration,
+                     const ShardingSpec& spec, ValueId tensor) {
   analysis.meter().charge(1 + spec.devices.size() * (1 + spec.groups.size() / 4));
-  ValueId tensor = ValueId::kAbsent;
-  for (const auto& list : {analysis.operands(id), analysis.results(id)})
-    for (const ValueId value : list)
-      if (value != ValueId::kAbsent && model.name_of(value) == spec.tensor) tensor = value;
   if (analysis.meter().is_spent()) return {};
   if (tensor == ValueId::kAbsent)
-    return fmt::format("a sharding names `{}`, which is neither an operand nor a result of the node", spec.tensor);
+    return fmt::format("a sharding names {}, which is neither an operand nor a result of the node",
+                       quoted_for_people(spec.tensor));
   const auto is_device = [&](std::int64_t index) { return index >= 0 && index < configuration.device_count; };
   for (const auto& [key, group] : spec.groups) {
     std::vector<std::int64_t> sorted = group;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-      return fmt::format("group {} of the sharding of `{}` has a device twice", key, spec.tensor);
+      return fmt::format("group {} of the sharding of {} has a device twice", key, quoted_for_people(spec.tensor));
     for (const std::int64_t device : group)
       if (!is_device(device)) {
-        return fmt::format("group {} of the sharding of `{}` has device {}, `{}` has {}", key, spec.tensor, device,
-                           configuration.name, configuration.device_count);
+        return fmt::format("group {} of the sharding of {} has device {}, {} has {}", key,
+                           quoted_for_people(spec.tensor), device, quoted_for_people(configuration.name),
+                           configuration.device_count);
       }
   }
   for (const std::int64_t device : spec.devices) {
     const bool is_group =
         std::any_of(spec.groups.begin(), spec.groups.end(), [&](const auto& group) { return group.first == device; });
     if (!is_group && !is_device(device))
-      return fmt::format("the sharding of `{}` has device {}, `{}` has {}", spec.tensor, device, configuration.name,
-                         configuration.device_count);
+      return fmt::format("the sharding of {} has device {}, {} has {}", quoted_for_people(spec.tensor), device,
+                         quoted_for_people(configuration.name), configuration.device_count);
   }
   const Fact& fact = analysis.fact(tensor);
   const bool ranked = fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked;
@@ -313,15 +312,17 @@ std::string fault_of(const dataflow::Analysis& analysis, NodeId id, const Device
       const auto dims = analysis.facts().dims_of(fact.shape);
       const auto rank = static_cast<std::int64_t>(dims.size());
       if (axis.axis < -rank || axis.axis >= rank)
-        return fmt::format("`{}` is sharded along axis {}, its rank is {}", spec.tensor, axis.axis, rank);
+        return fmt::format("{} is sharded along axis {}, its rank is {}", quoted_for_people(spec.tensor), axis.axis,
+                           rank);
       extent = analysis.facts().dims().as_constant(
           dims[static_cast<std::size_t>(axis.axis < 0 ? axis.axis + rank : axis.axis)]);
     }
     for (const std::int64_t count : axis.counts) {
-      if (count < 1) return fmt::format("axis {} of `{}` is cut into {} shards", axis.axis, spec.tensor, count);
+      if (count < 1)
+        return fmt::format("axis {} of {} is cut into {} shards", axis.axis, quoted_for_people(spec.tensor), count);
       if (axis.counts.size() == 1 && extent && *extent % count != 0) {
-        return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor,
-                           *extent, count);
+        return fmt::format("axis {} of {} has extent {}, which {} shards do not divide", axis.axis,
+                           quoted_for_people(spec.tensor), *extent, count);
       }
     }
   }
@@ -338,14 +339,15 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       problems_.push_back({NodeId::kNone, ValueId::kAbsent, std::move(message)});
     };
     if (!known.emplace(configuration.name, &configuration).second)
-      problem(fmt::format("the device configuration `{}` is defined twice", configuration.name));
+      problem(fmt::format("the device configuration {} is defined twice", quoted_for_people(configuration.name)));
     if (configuration.device_count < 1)
-      problem(
-          fmt::format("the device configuration `{}` has {} devices", configuration.name, configuration.device_count));
+      problem(fmt::format("the device configuration {} has {} devices", quoted_for_people(configuration.name),
+                          configuration.device_count));
     if (!configuration.devices.empty() &&
         static_cast<std::int64_t>(configuration.devices.size()) != configuration.device_count)
-      problem(fmt::format("the device configuration `{}` says that it has {} devices and names {}", configuration.name,
-                          configuration.device_count, configuration.devices.size()));
+      problem(fmt::format("the device configuration {} says that it has {} devices and names {}",
+                          quoted_for_people(configuration.name), configuration.device_count,
+                          configuration.devices.size()));
   }
   if (!model.has_node_device_configurations || model.provenance == nullptr) return;
   reserve(model);
@@ -361,15 +363,22 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       }
       const auto found = known.find(used.configuration);
       if (found == known.end()) {
-        problem(fmt::format("the node refers to the device configuration `{}`, which the model does not have",
-                            used.configuration));
+        problem(fmt::format("the node refers to the device configuration {}, which the model does not have",
+                            quoted_for_people(used.configuration)));
         continue;
       }
       const DeviceConfiguration& configuration = *found->second;
       std::vector<std::int64_t> devices;
       bool sound = true;
+      std::map<std::string_view, ValueId> tensors;
+      for (const auto& list : {analysis.operands(id), analysis.results(id)})
+        for (const ValueId value : list)
+          if (!used.specs.empty() && value != ValueId::kAbsent) tensors[model.name_of(value)] = value;
       for (const ShardingSpec& spec : used.specs) {
-        if (std::string fault = fault_of(analysis, id, configuration, spec); !fault.empty()) {
+        const auto tensor = tensors.find(spec.tensor);
+        if (std::string fault =
+                fault_of(analysis, configuration, spec, tensor == tensors.end() ? ValueId::kAbsent : tensor->second);
+            !fault.empty()) {
           problem(std::move(fault));
           sound = false;
         }

@@ -97,6 +97,24 @@ class WorkTest(unittest.TestCase):
         self.assertIn("partial", entry)
         self.assertEqual(entry["cost"]["copies"], 2)
 
+    def test_shardings_of_a_wide_node(self):
+        """Each of thousands of specifications names one of thousands of operands."""
+        node = b"".join(wire.data(1, "x") for _ in range(10_000)) + wire.data(2, "y") + wire.data(4, "Sum")
+        node += wire.data(10, wire.data(1, "c" * 200) + wire.data(2, wire.data(1, "y")) * 6000)
+        casts = [wire.node("Add", [f"k{i}", "s"], [f"k{i + 1}"]) for i in range(17)]  # a fix for each round
+        graph = wire.graph([*casts, node], [wire.value("x"), wire.value("k0"), wire.value("s", 2)], [wire.value("y"), wire.data(1, "k17")])
+        model = wire.number(1, 11) + wire.data(7, graph) + wire.data(8, wire.data(1, "") + wire.number(2, 18)) + wire.data(26, wire.data(1, "c" * 200) + wire.number(2, 4))
+        self.assertIn("mixed-operand-dtypes", self.run_on(model, "check"))
+        self.run_on(model, "fix", "--diff")
+
+    def test_suppressions_of_unknown_rules(self):
+        """A similar name is looked for a few times: names of rules are many, and far from these words."""
+        header = '<ir_version: 8, opset_import: ["" : 18]>\ng (float[1] x) => (s) {\n'
+        words = ["".join("lossabeipty-"[(i * 7 + k * (i % 11 + 1)) % 12] for k in range(24)) for i in range(1300)]
+        text = header + "".join(f"#tensorlint:ignore[{word}] r\n" for word in words) + "s=Relu(x)\n}\n"
+        self.path = self.path.with_suffix(".onnxtxt")
+        self.assertIn("no rule is called", self.run_on(text.encode(), "check", "--max-findings", "5000"))
+
     def test_cycles_in_calls(self):
         """Nodes on a cycle are not visited, and stand in each call of their function."""
         names = [f"z{i:x}" for i in range(4000)]

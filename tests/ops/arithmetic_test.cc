@@ -64,6 +64,7 @@ TEST(Arithmetic, Ranges) {
   EXPECT_EQ(range("Add", 14, "int64", {0, 5, false}, {1, 2, false}), (Range{1, 7, false}));
   EXPECT_EQ(range("Mul", 14, "int32", {-2, 5, false}, {1, 3, false}), (Range{-6, 15, false}));
   EXPECT_EQ(range("Add", 14, "int8", {0, 100, false}, {0, 100, false}), (Range{-128, 127, false}));
+  EXPECT_LT(range("Add", 14, "int64", {0, 0x1p53, false}, {1, 1, false}).lo, 0);  // 2^53 + 1 is no double
   EXPECT_EQ(range("Mod", 13, "int64", {-9, 9, false}, {1, 10, false}), (Range{0, 9, false}));
   EXPECT_EQ(range("Max", 13, "float32", {-1, 2, false}, {0, HUGE_VAL, true}), (Range{0, HUGE_VAL, true}));
   const Range sum = range("Add", 14, "float32", {0, 1, false}, {0, 1, false});

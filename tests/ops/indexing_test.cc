@@ -188,7 +188,8 @@ TEST(Split, SizesByVersion) {
             "float32[2, 1] float32[2, 5] ");
   Op rest("Split", 13), wild("Split", 18);
   EXPECT_EQ(results(rest.in("float32[N]").elements({"2", "?"}), 2), "float32[2] float32[N - 2] ");
-  EXPECT_EQ(results(wild.in("float32[5]").with("num_outputs", 4), 4), "float32[?] float32[?] float32[?] float32[?] ");
+  EXPECT_EQ(results(wild.in("float32[5]").with("num_outputs", 4), 4),
+            "float32[?] float32[?] float32[?] float32[?] split_count");
   const Outcome parts = content.elements({"N", "3", "4"}).constant({1, 2}).results(2).infer();
   EXPECT_EQ(content.content(parts, 0), "N");
   EXPECT_EQ(content.content(parts, 1), "3 4");

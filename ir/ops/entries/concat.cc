@@ -146,10 +146,14 @@ Dims equal_parts(Inference& in, Dim extent, std::int64_t count) {
   const Dim chunk = pool.ceil_div(extent, parts);
   Dims sizes(static_cast<std::size_t>(count), chunk);
   const Dim last = pool.sub(extent, pool.mul(chunk, pool.constant(count - 1)));
-  if (pool.bounds(last).lo >= 0 || count == 2) {
+  if (pool.bounds(last).lo > 0 || count == 2) {
     sizes.back() = last;
   } else if (pool.as_constant(extent)) {
-    // Few elements in many parts: the rounded-up size runs past the end, and runtimes disagree about what is left.
+    // Few elements in many parts: nothing is left for the last one, and onnxruntime 1.27 refuses it.
+    if (!in.failed())
+      in.fail(kSplitCount, {0},
+              {"extent {} of {} does not divide into {} parts of {}: nothing is left for the last one", extent,
+               OperandRef(0), count, chunk});
     sizes.assign(sizes.size(), Dim(Unknown::kNotTracked));
   } else if (!pool.equal(pool.mul(chunk, parts), extent)) {
     // The same where the extent is an expression that may be that small: only the first part is certain.

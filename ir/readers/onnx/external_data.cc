@@ -24,7 +24,7 @@ constexpr std::size_t kMaxFaults = 1000;
 constexpr int kMaxLinks = 16;
 constexpr std::size_t kMaxDepth = 64;
 /// Of a location and the links on its way: a link of a page of `d/../` makes some thousand calls of the system.
-constexpr std::size_t kMaxComponents = 256;
+constexpr std::size_t kMaxComponents = 64;
 
 /// A folder directly inside, or `..`; links are not followed.
 Descriptor open_folder(const Descriptor& folder, const std::string& name) {

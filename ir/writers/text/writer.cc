@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -250,6 +251,14 @@ class TextEditor {
 
   /// An item more in a list of the header, which has to be there.
   std::optional<Error> into_header(std::string_view field, std::string item) {
+    if (const auto place = fields_.find(field); place != fields_.end()) {
+      header_[place->second] += ", " + std::move(item);
+      return std::nullopt;
+    }
+    if (const auto list = new_fields_.find(field); list != new_fields_.end()) {
+      list->second += ", " + std::move(item);
+      return std::nullopt;
+    }
     Lexer lexer(file_);
     if (!lexer.accept('<')) return Error{fmt::format("the model has no header to put `{}` into", field), {}};
     while (!lexer.peek().is('>')) {
@@ -262,16 +271,15 @@ class TextEditor {
         const bool empty =
             file_.substr(value.position.offset + 1, *end - value.position.offset - 2).find_first_not_of(" \t\r\n") ==
             std::string_view::npos;
-        std::string& added = header_[*end - 1];
-        added += (empty && added.empty() ? "" : ", ") + std::move(item);
+        fields_.emplace(field, *end - 1);
+        header_[*end - 1] = (empty ? "" : ", ") + std::move(item);
         return std::nullopt;
       }
       lexer.accept(',');
     }
     const std::size_t close = lexer.peek().position.offset;
-    std::string& list = new_fields_[std::string(field)];
+    new_fields_[std::string(field)] = std::move(item);
     new_fields_at_ = close;
-    list += (list.empty() ? "" : ", ") + std::move(item);
     return std::nullopt;
   }
 
@@ -388,8 +396,9 @@ class TextEditor {
   std::map<NodeId, std::vector<std::string>> new_attributes_;
   std::map<NodeId, std::set<std::string>> removed_attributes_;
   std::map<GraphId, GraphChanges> graphs_;
-  std::map<std::size_t, std::string> header_;  // by place
-  std::map<std::string, std::string> new_fields_;
+  std::map<std::size_t, std::string> header_;               // by place
+  std::map<std::string, std::size_t, std::less<>> fields_;  // where their lists end, in header_
+  std::map<std::string, std::string, std::less<>> new_fields_;
   std::size_t new_fields_at_ = 0;
   std::set<std::string> imported_;
 };
