@@ -7,9 +7,8 @@ namespace {
 
 using Kind = AxisMistake::Kind;
 
-/// Nodes that are looked through in a row, and values that are looked at on the way from one node.
+/// Nodes that are looked through in a row.
 constexpr int kMaxSteps = 12;
-constexpr std::size_t kMaxWay = 32;
 constexpr std::size_t kMaxTerms = 8;
 
 }  // namespace

@@ -149,7 +149,7 @@ Dims equal_parts(Inference& in, Dim extent, std::int64_t count) {
   if (pool.bounds(last).lo > 0 || count == 2) {
     sizes.back() = last;
   } else if (pool.as_constant(extent)) {
-    // Few elements in many parts: nothing is left for the last one, and onnxruntime 1.27 refuses it.
+    // Few elements in many parts: nothing is left for the last one, and onnxruntime 1.31 refuses it.
     if (!in.failed())
       in.fail(kSplitCount, {0},
               {"extent {} of {} does not divide into {} parts of {}: nothing is left for the last one", extent,
