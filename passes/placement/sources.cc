@@ -353,7 +353,13 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
   reserve(model);
   for (const NodeId id : model.nodes.ids()) {
     const Node& node = model.node(id);
-    for (const NodeDeviceConfiguration& used : model.provenance->device_configurations(node)) {
+    const std::vector<NodeDeviceConfiguration> configurations = model.provenance->device_configurations(node);
+    if (configurations.empty()) continue;
+    std::map<std::string_view, ValueId> tensors;
+    for (const auto& list : {analysis.operands(id), analysis.results(id)})
+      for (const ValueId value : list)
+        if (value != ValueId::kAbsent) tensors[model.name_of(value)] = value;
+    for (const NodeDeviceConfiguration& used : configurations) {
       const auto problem = [&](std::string message) {
         problems_.push_back({id, ValueId::kAbsent, std::move(message)});
       };
@@ -370,10 +376,6 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       const DeviceConfiguration& configuration = *found->second;
       std::vector<std::int64_t> devices;
       bool sound = true;
-      std::map<std::string_view, ValueId> tensors;
-      for (const auto& list : {analysis.operands(id), analysis.results(id)})
-        for (const ValueId value : list)
-          if (!used.specs.empty() && value != ValueId::kAbsent) tensors[model.name_of(value)] = value;
       for (const ShardingSpec& spec : used.specs) {
         const auto tensor = tensors.find(spec.tensor);
         if (std::string fault =

@@ -251,8 +251,8 @@ class TextEditor {
 
   /// An item more in a list of the header, which has to be there.
   std::optional<Error> into_header(std::string_view field, std::string item) {
-    if (const auto place = fields_.find(field); place != fields_.end()) {
-      header_[place->second] += ", " + std::move(item);
+    if (const auto list = header_.find(field); list != header_.end()) {
+      list->second.items += ", " + std::move(item);
       return std::nullopt;
     }
     if (const auto list = new_fields_.find(field); list != new_fields_.end()) {
@@ -271,8 +271,7 @@ class TextEditor {
         const bool empty =
             file_.substr(value.position.offset + 1, *end - value.position.offset - 2).find_first_not_of(" \t\r\n") ==
             std::string_view::npos;
-        fields_.emplace(field, *end - 1);
-        header_[*end - 1] = (empty ? "" : ", ") + std::move(item);
+        header_.emplace(field, HeaderList{*end - 1, (empty ? "" : ", ") + std::move(item)});
         return std::nullopt;
       }
       lexer.accept(',');
@@ -285,7 +284,7 @@ class TextEditor {
 
   /// What several edits say of one place, as one splice.
   std::optional<Error> finish() {
-    for (auto& [at, items] : header_) splices_.push_back({{at, at}, std::move(items)});
+    for (auto& [field, list] : header_) splices_.push_back({{list.end, list.end}, std::move(list.items)});
     std::string fields;
     for (const auto& [field, items] : new_fields_) fields += fmt::format(", {}: [{}]", field, items);
     if (!fields.empty()) splices_.push_back({{new_fields_at_, new_fields_at_}, std::move(fields)});
@@ -396,8 +395,11 @@ class TextEditor {
   std::map<NodeId, std::vector<std::string>> new_attributes_;
   std::map<NodeId, std::set<std::string>> removed_attributes_;
   std::map<GraphId, GraphChanges> graphs_;
-  std::map<std::size_t, std::string> header_;               // by place
-  std::map<std::string, std::size_t, std::less<>> fields_;  // where their lists end, in header_
+  struct HeaderList {
+    std::size_t end = 0;
+    std::string items;  // that are added there
+  };
+  std::map<std::string, HeaderList, std::less<>> header_;  // by field
   std::map<std::string, std::string, std::less<>> new_fields_;
   std::size_t new_fields_at_ = 0;
   std::set<std::string> imported_;
