@@ -132,6 +132,13 @@ const findings::StackFrame* library_frame(const std::vector<findings::StackFrame
   return found;
 }
 
+/// The user's own line that calls the user's own function that the operation is in; null where no such line is known.
+const findings::StackFrame* calling_frame(const std::vector<findings::StackFrame>& frames) {
+  const findings::StackFrame* own = findings::users_frame(frames);
+  if (own == nullptr || own == frames.data() || findings::is_library_file(own->file)) return nullptr;
+  return findings::is_library_file(own[-1].file) ? nullptr : own - 1;
+}
+
 /// Where what a node gives is first used, by a node whose line is known: exporters write none for what runs without
 /// gradients.
 findings::SourceLocation place_of_use(const dataflow::Analysis& analysis, findings::LocationResolver& places,
@@ -250,18 +257,23 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   std::string name = quoted_for_people(analysis.model().name_of(source));
   if (origin.node == NodeId::kNone)
     name = fmt::format("{} {}", origin_word(analysis.model().value(source).origin), name);
+  const findings::SourceLocation place = reporter_.locations().of_value(source);
+  // An input has no line of its own: the one where the operand is computed of it.
+  const NodeId made =
+      origin.node == NodeId::kNone && !place.known() ? analysis.model().value(operand.value()).producer : NodeId::kNone;
   // Where the value that the message names only hands on what another one began with.
   if (source != operand.value())
-    name = fmt::format("{} gets its {} from {}, which", operand.name(), aspect_word(aspect), name);
+    name = fmt::format("{} gets its {}{} from {}, which", operand.name(), aspect_word(aspect),
+                       made == NodeId::kNone ? "" : " here,", name);
   if (aspect == Aspect::kShape && origin.node != NodeId::kNone)
     explain_symbols(analysis, operand.fact(), reporter_.explained_, *finding_);
   if (origin.node != NodeId::kNone)
     return note_at(origin.node,
                    fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
   const std::string_view verb = aspect == Aspect::kValue ? "has" : "is";
-  finding_->notes.push_back({.message = fmt::format("{} {} {}", name, verb, what),
-                             .node = {},
-                             .place = reporter_.locations().of_value(source)});
+  std::string message = fmt::format("{} {} {}", name, verb, what);
+  if (made != NodeId::kNone) return note_at(made, std::move(message));
+  finding_->notes.push_back({.message = std::move(message), .node = {}, .place = place});
   return *this;
 }
 
@@ -330,13 +342,17 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;
   const std::vector<findings::StackFrame> frames = places_.frames(node);
-  if (const findings::StackFrame* frame = library_frame(frames))
-    finding->notes.push_back({.message = "in this library code, called from the line above",
+  const auto note_frame = [&](const findings::StackFrame* frame, std::string_view text) {
+    if (frame == nullptr) return;
+    finding->notes.push_back({.message = std::string(text),
                               .node = {},
                               .place = {.file = std::string(frame->file),
                                         .line = frame->line,
                                         .column = 0,
                                         .source = std::string(frame->source)}});
+  };
+  note_frame(library_frame(frames), "in this library code, called from the line above");
+  note_frame(calling_frame(frames), "called from here");
   return {finding, *this};
 }
 

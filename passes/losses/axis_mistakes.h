@@ -55,7 +55,7 @@ struct AxisMistake {
     kStandardisedOverBatch,  ///< less the mean and by the deviation over the batch, of several axes each
     kGateOfBatch,            ///< one gate for all samples
     kDeviationOfFeatures,    ///< a bound of deviations over features, not over samples
-    kClassesElsewhere,       ///< a softmax along `axes` meets one-hot labels along `other`
+    kClassesElsewhere,       ///< a softmax along `axes` meets one-hot labels `partner` along `other`
     kOneForPair,             ///< numbers of all pairs of samples less one number of each sample
   };
 

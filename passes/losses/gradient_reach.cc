@@ -66,15 +66,16 @@ bool carries_gradients(const dataflow::Analysis& analysis, ValueId value) {
 
 NodeId where_gradients_stop(const dataflow::Analysis& analysis, ValueId value) {
   constexpr int kLongestWay = 64;
-  const Model& model = analysis.model();
+  NodeId stop = NodeId::kNone;
   for (int step = 0; step < kLongestWay && value != ValueId::kAbsent; ++step) {
-    const NodeId producer = model.value(value).producer;
-    if (producer == NodeId::kNone) return NodeId::kNone;
-    if (!carries_gradients(analysis, value)) return producer;
+    const bool carries = carries_gradients(analysis, value);
+    const NodeId producer = analysis.model().value(value).producer;
+    if (producer == NodeId::kNone || (carries && stop != NodeId::kNone)) return stop;
+    if (!carries) stop = producer;
     const auto operands = analysis.operands(producer);
     value = operands.empty() ? ValueId::kAbsent : operands[0];
   }
-  return NodeId::kNone;
+  return stop;
 }
 
 }  // namespace tensorlint::losses

@@ -25,7 +25,7 @@ GradientReach find_gradient_reach(const dataflow::Analysis& analysis);
 /// False for values that are certainly integer or bool.
 bool carries_gradients(const dataflow::Analysis& analysis, ValueId value);
 
-/// Going back from a value along first operands, the node that makes a floating-point number of something else; kNone
+/// Going back from a value along first operands, the node that makes integers or bools of floating-point numbers; kNone
 /// where there is none near.
 NodeId where_gradients_stop(const dataflow::Analysis& analysis, ValueId value);
 

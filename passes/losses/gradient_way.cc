@@ -11,6 +11,7 @@ namespace tensorlint::losses {
 namespace {
 
 constexpr std::size_t kMaxValues = 20'000;
+constexpr std::size_t kMaxStops = 8;
 /// Of the meter, to visit a value that is kept in a set.
 constexpr std::uint64_t kStepsOfVisit = 8;
 
@@ -71,10 +72,29 @@ bool GradientWays::has_weights_before(ValueId value) {
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
-    for (const NodeId user : expressions_.analysis().users(at))
+    for (const NodeId user : expressions_.analysis().users(at)) {
+      // An extent depends on no element.
+      if (expressions_.op(user) == Opcode::kShape) continue;
       for (const ValueId result : expressions_.analysis().results(user)) add(result);
+    }
   }
   return behind_weights_[value];
+}
+
+NodeId GradientWays::cut_before(NodeId node) {
+  constexpr int kMaxSteps = 64;
+  for (int step = 0; step < kMaxSteps && !expressions_.is_spent(); ++step) {
+    expressions_.charge(kStepsOfVisit);
+    NodeId before = NodeId::kNone;
+    for (const ValueId operand : expressions_.analysis().operands(node)) {
+      if (operand == ValueId::kAbsent || !has_weights_before(operand)) continue;
+      if (carries_gradients(expressions_.analysis(), operand)) return node;
+      if (before == NodeId::kNone) before = expressions_.producer(operand);
+    }
+    if (before == NodeId::kNone) return node;
+    node = before;
+  }
+  return node;
 }
 
 NodeId GradientWays::bypassed(ValueId value, ValueId input) {
@@ -99,7 +119,7 @@ NodeId GradientWays::bypassed(ValueId value, ValueId input) {
       continue;
     }
     if (stops) {
-      if (stop == NodeId::kNone && has_weights_before(at) && comes_from(at, input)) stop = node;
+      if (stop == NodeId::kNone && has_weights_before(at) && comes_from(at, input)) stop = cut_before(node);
       continue;
     }
     for (const ValueId operand : analysis.operands(node)) pending.push_back(operand);
@@ -171,7 +191,9 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
       continue;
     }
     if (stops) {
-      if (way.stop == NodeId::kNone && node != NodeId::kNone && has_weights_before(at)) way.stop = node;
+      if (way.stops.size() < kMaxStops && node != NodeId::kNone && has_weights_before(at))
+        if (const NodeId cut = cut_before(node); std::ranges::find(way.stops, cut) == way.stops.end())
+          way.stops.push_back(cut);
       continue;
     }
     if (node == NodeId::kNone) {
@@ -189,6 +211,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
     if (way.reaches_input || way.reaches_weight) return way;
     for (const ValueId operand : analysis.operands(node)) pending.push_back(operand);
   }
+  std::ranges::sort(way.stops);
   return way;
 }
 

@@ -14,8 +14,10 @@ namespace tensorlint::losses {
 /// an initializer that a product, a convolution or a lookup takes.
 struct GradientWay {
   bool reaches_weight = false;
-  bool reaches_input = false;   ///< a floating input of the graph, or something that is not followed
-  NodeId stop = NodeId::kNone;  ///< the first node that lets no gradient through, with weights before it
+  bool reaches_input = false;  ///< a floating input of the graph, or something that is not followed
+  /// The nodes that let no gradient through, with weights before them: where floats become something else, not what is
+  /// computed of that. In the order of the graph, each once, at most 8.
+  std::vector<NodeId> stops;
 };
 
 /// The ways of one model's gradients.
@@ -37,6 +39,8 @@ class GradientWays {
   GradientWay follow(ValueId value, bool inputs_are_data);
   /// Of a value that no gradient passes: weights are among what it is computed from.
   bool has_weights_before(ValueId value);
+  /// Of a node that lets no gradient through, the node before it where the gradients' way ends.
+  NodeId cut_before(NodeId node);
   bool comes_from(ValueId value, ValueId input) const;
 
   Expressions expressions_;

@@ -367,13 +367,15 @@ std::optional<AxisMistake> RowTerms::classes_elsewhere(NodeId node) const {
       if (const auto own = axis_of_one_hot(value)) {
         const std::size_t meant = softmax->axes.front();
         if (cone_.dims(value).size() != rank || *own >= rank || *own == meant || !cone_.is_long(value, *own)) break;
-        return AxisMistake{Kind::kClassesElsewhere,
-                           softmax->node,
-                           softmax->scores,
-                           {meant},
-                           cone_.is_batch_alone(softmax->scores, meant),
-                           node,
-                           *own};
+        AxisMistake mistake{Kind::kClassesElsewhere,
+                            softmax->node,
+                            softmax->scores,
+                            {meant},
+                            cone_.is_batch_alone(softmax->scores, meant),
+                            node,
+                            *own};
+        mistake.partner = value;
+        return mistake;
       }
       const ValueId first = expressions_.operand(at, 0), second = expressions_.operand(at, 1);
       if (opcode != Opcode::kAdd && opcode != Opcode::kSub) break;

@@ -102,9 +102,16 @@ TEST(ReportedPlaces, AreTheUsersLineAndTheLibrarysBelowIt) {
       if (own == length) own = length - 1;  // none is the user's
       EXPECT_EQ(found[0].place.file, file_of(frames[own], own)) << trace;
       EXPECT_EQ(found[0].place.line, own + 1) << trace;
-      const findings::Note* library = nullptr;
-      for (const findings::Note& note : found[0].notes)
+      const findings::Note *library = nullptr, *caller = nullptr;
+      for (const findings::Note& note : found[0].notes) {
         if (note.message == "in this library code, called from the line above") library = &note;
+        if (note.message == "called from here") caller = &note;
+      }
+      const bool calls = own > 0 && frames[own] == Frame::kUser && frames[own - 1] == Frame::kUser;
+      ASSERT_EQ(caller != nullptr, calls) << trace;
+      if (calls) {
+        EXPECT_EQ(caller->place.line, own) << trace;
+      }
       const std::size_t at = library_frame(frames, own);
       ASSERT_EQ(library != nullptr, at < length) << trace;
       if (library == nullptr) continue;

@@ -123,6 +123,8 @@ class ClassAxisPosition : public Rule {
       case Kind::kClassesElsewhere:
         report(fmt::format("{} normalises {} over axis {}; the classes of its one-hot labels are along axis {}",
                            call.op_name(), value, axis, mistake.other))
+            .note_at(analysis.model().value(mistake.partner).producer,
+                     fmt::format("the classes of the labels become axis {} here", mistake.other))
             .note_at(mistake.meets, "scores and labels meet here")
             .fix("move the classes of the labels to the axis of the scores, such as movedim(-1, 1)");
         return;

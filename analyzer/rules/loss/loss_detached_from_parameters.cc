@@ -60,18 +60,23 @@ class LossDetachedFromParameters : public Rule {
   static void check_by_use(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
     losses::GradientWays& ways = out.shared<losses::GradientWays>();
-    std::vector<std::pair<const losses::LossSite*, NodeId>> detached;
+    std::vector<std::pair<const losses::LossSite*, std::vector<NodeId>>> detached;
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.anchor).graph != GraphId::kMain) return;
       const losses::GradientWay prediction = ways.of(loss.prediction), target = ways.of(loss.target);
-      const bool cut = prediction.stop != NodeId::kNone && !prediction.reaches_weight && !prediction.reaches_input;
-      if (!cut || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
-      detached.emplace_back(&loss, prediction.stop);
+      if (!is_cut(prediction) || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
+      detached.emplace_back(&loss, prediction.stops);
     }
-    for (const auto& [loss, stop] : detached)
-      out.report(loss->anchor, fmt::format("no gradient of {} reaches a weight through {}", ops::to_text(loss->kind),
-                                           Operand(analysis, loss->prediction).name()))
-          .note_at(stop, stop_text(analysis, stop));
+    for (const auto& [loss, stops] : detached)
+      note_stops(
+          analysis, stops,
+          out.report(loss->anchor, fmt::format("no gradient of {} reaches a weight through {}",
+                                               ops::to_text(loss->kind), Operand(analysis, loss->prediction).name())));
+  }
+
+  /// Weights are before it, and no gradient comes to one.
+  static bool is_cut(const losses::GradientWay& way) {
+    return !way.stops.empty() && !way.reaches_weight && !way.reaches_input;
   }
 
   /// Operands of one node that are looked at, and what a look costs of the meter.
@@ -138,7 +143,7 @@ class LossDetachedFromParameters : public Rule {
       losses::GradientWays& ways = out.shared<losses::GradientWays>();
       const losses::Expressions& expressions = ways.expressions();
       std::vector<ValueId> terms{output};
-      std::vector<std::pair<ValueId, NodeId>> detached;
+      std::vector<std::pair<ValueId, std::vector<NodeId>>> detached;
       bool trained = false;
       for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
         const NodeId node = expressions.producer(terms[i]);
@@ -157,16 +162,15 @@ class LossDetachedFromParameters : public Rule {
         } else if (i > 0) {
           const losses::GradientWay way = ways.of_loss(terms[i]);
           trained |= way.reaches_weight;
-          if (way.stop != NodeId::kNone && !way.reaches_weight && !way.reaches_input && is_one &&
-              !analysis.taint(terms[i]).has(Aspect::kDtype))
-            detached.emplace_back(terms[i], way.stop);
+          if (is_cut(way) && is_one && !analysis.taint(terms[i]).has(Aspect::kDtype))
+            detached.emplace_back(terms[i], way.stops);
         }
       }
       if (!trained) continue;
-      for (const auto& [term, stop] : detached)
-        out.report(stop, fmt::format("{} is added to the loss, and no gradient of it reaches a weight",
-                                     Operand(analysis, term).name()))
-            .note_at(stop, stop_text(analysis, stop));
+      for (const auto& [term, stops] : detached)
+        note_stops(analysis, stops,
+                   out.report(stops[0], fmt::format("{} is added to the loss, and no gradient of it reaches a weight",
+                                                    Operand(analysis, term).name())));
     }
   }
 
@@ -224,27 +228,12 @@ class LossDetachedFromParameters : public Rule {
     if (!is_complement || expressions.op(division) != ops::Opcode::kDiv) return;
     const losses::GradientWay over = ways.of_loss(expressions.operand(division, 0)),
                               under = ways.of_loss(expressions.operand(division, 1));
-    for (const losses::GradientWay& way : {over, under})
-      if (way.stop == NodeId::kNone || way.reaches_weight || way.reaches_input) return;
-    const NodeId choice = choice_before(expressions, over.stop);
-    out.report(choice, fmt::format("no gradient of {} reaches a weight", Operand(analysis, outputs[0]).name()))
-        .note_at(choice, stop_text(analysis, choice))
-        .fix("take the probabilities in place of the chosen classes");
-  }
-
-  /// Where the classes are chosen that a node encodes; the node itself where they are not.
-  static NodeId choice_before(const losses::Expressions& expressions, NodeId stop) {
-    constexpr int kMaxSteps = 8;
-    NodeId node = stop;
-    for (int step = 0; step < kMaxSteps && node != NodeId::kNone; ++step) {
-      const ops::Opcode opcode = expressions.op(node);
-      if (opcode == ops::Opcode::kArgExtreme) return node;
-      if (opcode != ops::Opcode::kOneHot && opcode != ops::Opcode::kEqual && opcode != ops::Opcode::kCast &&
-          !ops::moves_elements(opcode))
-        break;
-      node = expressions.producer(expressions.operand(node, 0));
-    }
-    return stop;
+    if (!is_cut(over) || !is_cut(under)) return;
+    FindingBuilder finding = out.report(
+        over.stops[0], fmt::format("no gradient of {} reaches a weight", Operand(analysis, outputs[0]).name()));
+    note_stops(analysis, over.stops, finding);
+    if (expressions.op(over.stops[0]) == ops::Opcode::kArgExtreme)
+      finding.fix("take the probabilities in place of the chosen classes");
   }
 
   static bool names_loss(std::string_view name) {
@@ -284,12 +273,19 @@ class LossDetachedFromParameters : public Rule {
         return true;
       }
       const losses::GradientWay way = ways.of_loss(output);
-      if (!view.losses().empty() || way.stop == NodeId::kNone || way.reaches_weight || way.reaches_input) return false;
-      out.report(way.stop, fmt::format("no gradient of {} reaches a weight", Operand(analysis, output).name()))
-          .note_at(way.stop, stop_text(analysis, way.stop));
+      if (!view.losses().empty() || !is_cut(way)) return false;
+      note_stops(analysis, way.stops,
+                 out.report(way.stops[0],
+                            fmt::format("no gradient of {} reaches a weight", Operand(analysis, output).name())));
       return true;
     }
     return false;
+  }
+
+  static void note_stops(const dataflow::Analysis& analysis, const std::vector<NodeId>& stops, FindingBuilder finding) {
+    constexpr std::size_t kMaxNotes = 3;
+    for (std::size_t i = 0; i < stops.size() && i < kMaxNotes; ++i)
+      finding.note_at(stops[i], stop_text(analysis, stops[i]));
   }
 
   /// "the gradient stops here: `labels` is int64"
