@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
@@ -43,12 +44,14 @@ class ByteArithmeticWraps : public Rule {
     const bool is_square = opcode == Opcode::kMul && first == second;
     const WithNumber step =
         is_square ? WithNumber{first, 2, false} : with_number(expressions, call.id()).value_or(WithNumber{});
-    const ValueId data = step.value;
-    if (data == ValueId::kAbsent || !is_input(analysis, before_moves(expressions, data))) return;
-    const Range& range = analysis.fact(data).range;
-    if (analysis.taint(data).has(Aspect::kValue) || range.lo != type.lo || range.hi != type.hi) return;
+    const bool is_sum = opcode == Opcode::kAdd && step.value == ValueId::kAbsent;
+    const ValueId data = is_sum ? first : step.value;
+    if (!is_whole_range(expressions, data, type) || (is_sum && !is_whole_range(expressions, second, type))) return;
     double most = 0, witness = 0;
-    if (is_square || opcode == Opcode::kPow) {
+    if (is_sum) {
+      witness = type.hi;
+      most = 2 * witness;
+    } else if (is_square || opcode == Opcode::kPow) {
       if (step.is_first || step.number < 2) return;
       witness = std::floor(std::pow(type.hi, 1 / step.number)) + 1;
       most = std::pow(witness, step.number);
@@ -66,12 +69,22 @@ class ByteArithmeticWraps : public Rule {
     const NodeId use = picture_use(expressions, call.result());
     if (use == NodeId::kNone) return;
     const double wrapped = most - std::floor((most - type.lo) / (type.hi - type.lo + 1)) * (type.hi - type.lo + 1);
-    out.report(call.id(), fmt::format("{} of {} leaves the range of {}: {:.0f} becomes {:.0f}", call.op_name(),
-                                      Operand(analysis, data).name(), to_text(*dtype), most, wrapped))
+    const std::string both = is_sum ? fmt::format(" and {}", Operand(analysis, second).name()) : std::string();
+    out.report(call.id(), fmt::format("{} of {}{} leaves the range of {}: {:.0f} becomes {:.0f}", call.op_name(),
+                                      Operand(analysis, data).name(), both, to_text(*dtype), most, wrapped))
         .certainty(ops::Certainty::kMay,
-                   fmt::format("{} has {:.0f} among its elements", Operand(analysis, data).name(), witness))
+                   is_sum ? fmt::format("{}{} are both {:.0f}", Operand(analysis, data).name(), both, witness)
+                          : fmt::format("{} has {:.0f} among its elements", Operand(analysis, data).name(), witness))
         .note_at(use, "used as a picture here")
         .fix("cast to a floating-point dtype first");
+  }
+
+  /// Moved from an input of which nothing is known but its dtype.
+  static bool is_whole_range(const Expressions& expressions, ValueId data, const Range& type) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    if (data == ValueId::kAbsent || !is_input(analysis, before_moves(expressions, data))) return false;
+    const Range& range = analysis.fact(data).range;
+    return !analysis.taint(data).has(Aspect::kValue) && range.lo == type.lo && range.hi == type.hi;
   }
 
   /// The convolution that takes the value, or a division as of bytes: a picture, and neither labels nor a mask.
@@ -86,7 +99,7 @@ class ByteArithmeticWraps : public Rule {
         if (opcode == Opcode::kConv || opcode == Opcode::kNormalize) return user;
         if (opcode == Opcode::kDiv && number && !number->is_first && number->number >= kBytes) return user;
         if (opcode == Opcode::kMul && number && std::abs(number->number) <= 1 / kBytes) return user;
-        const bool passes = ops::moves_elements(opcode) || opcode == Opcode::kCast ||
+        const bool passes = ops::moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kAdd ||
                             (number && has_trait(expressions.entry(user), ops::OpTrait::kElementwise));
         if (passes && values.size() < kMaxValues) values.push_back(expressions.result(user));
       }
