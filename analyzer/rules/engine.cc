@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
@@ -69,23 +73,27 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
 
 void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out) {
   const Model& model = analysis.model();
-  IdVector<OperatorId, std::vector<const Rule*>> wanted(model.operators.size());
+  // Functions import opsets of their own, and each has its own entry of an operator that all of them use.
+  std::map<std::tuple<NameId, NameId, const ops::OpEntry*>, std::vector<const Rule*>> rules_of;
+  IdVector<OperatorId, const std::vector<const Rule*>*> wanted(model.operators.size());
   bool any = false;
   for (const OperatorId id : ids_below<OperatorId>(model.operators.size())) {
     const Operator& op = model.operators[id];
     if (op.function != GraphId::kNone) continue;
     const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), model.text(op.name), op.opset);
-    for (const Rule* rule : all_rules())
+    const auto [it, is_new] = rules_of.try_emplace({op.domain, op.name, entry});
+    for (const Rule* rule : is_new ? all_rules() : std::span<const Rule* const>())
       if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
-        wanted[id].push_back(rule);
-    any = any || !wanted[id].empty();
+        it->second.push_back(rule);
+    wanted[id] = &it->second;
+    any = any || !it->second.empty();
   }
   if (!any) return;
   for (const NodeId id : analysis.nodes()) {
-    const std::vector<const Rule*>& rules = wanted[model.node(id).op];
-    if (rules.empty() || !analysis.is_visited(id)) continue;
+    const std::vector<const Rule*>* const rules = wanted[model.node(id).op];
+    if (rules == nullptr || rules->empty() || !analysis.is_visited(id)) continue;
     const NodeCall call(analysis, id);
-    for (const Rule* rule : rules) {
+    for (const Rule* rule : *rules) {
       out.set_rule(rule->info());
       rule->check(call, out);
     }
