@@ -184,6 +184,10 @@ bool is_known(const KnownLoss& loss, std::span<const double> values, std::span<c
       first[k] = loss.first(at.prediction, at.target, parameter);
       if (loss.second != nullptr) second[k] = loss.second(at.prediction, at.target, parameter);
     }
+    // A margin that no point gets beyond is a product, or its square.
+    if (loss.kind == LossKind::kHinge && loss.parameter == Parameter::kThreshold &&
+        std::ranges::find(first, 0.0) == first.end())
+      return false;
     return Fit(values, first, second).holds();
   };
   return std::ranges::any_of(parameters_of(loss.parameter, constants), is_loss_with);
