@@ -1,9 +1,12 @@
 #include "analyzer/cli/recorder.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +53,47 @@ class TemporaryFolder {
   std::string path_;
 };
 
+std::atomic<::pid_t> g_child{0};
+std::atomic<int> g_noted_signal{0};
+static_assert(std::atomic<::pid_t>::is_always_lock_free);
+
+void pass_on(int signal) {
+  g_noted_signal = signal;
+  if (const ::pid_t child = g_child; child > 0) ::kill(child, signal);
+}
+
+/// While one lives, signals that ask this process to end are passed on to its child. It is ended by the signal when the
+/// child has gone and what was declared after this has been cleaned up.
+class ForwardedSignals {
+ public:
+  ForwardedSignals() {
+    g_noted_signal = 0;
+    struct ::sigaction action{};
+    action.sa_handler = &pass_on;
+    ::sigemptyset(&action.sa_mask);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      // What a caller ignores stays ignored, as under nohup.
+      is_held_[i] = ::sigaction(kSignals[i], nullptr, &previous_[i]) == 0 && previous_[i].sa_handler != SIG_IGN &&
+                    ::sigaction(kSignals[i], &action, nullptr) == 0;
+    }
+  }
+  ~ForwardedSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+      if (is_held_[i]) ::sigaction(kSignals[i], &previous_[i], nullptr);
+    if (const int signal = g_noted_signal; signal != 0) {
+      ::signal(signal, SIG_DFL);
+      ::raise(signal);
+    }
+  }
+  ForwardedSignals(const ForwardedSignals&) = delete;
+  ForwardedSignals& operator=(const ForwardedSignals&) = delete;
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct ::sigaction, kSignals.size()> previous_{};
+  std::array<bool, kSignals.size()> is_held_{};
+};
+
 /// Becomes Python with the recorder as its program.
 int start_python(std::vector<std::string> arguments, const Descriptor& program) {
   if (::dup2(program.number(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kNotStarted;
@@ -63,14 +107,19 @@ int start_python(std::vector<std::string> arguments, const Descriptor& program) 
 int in_child(const std::function<int()>& work, int* signal) {
   const ::pid_t child = ::fork();
   if (child == 0) ::_exit(work());
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return kExitInternal;
+  g_child = child;
+  if (const int noted = g_noted_signal; child > 0 && noted != 0) ::kill(child, noted);  // it came before the child
+  int status = 0, failed = 0;
+  while (child > 0 && failed == 0 && ::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) failed = errno;
+  g_child = 0;
+  if (failed != 0) return kExitInternal;
   if (signal != nullptr && child > 0 && WIFSIGNALED(status)) *signal = WTERMSIG(status);
   return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kExitInternal;
 }
 
 Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use) {
+  const ForwardedSignals signals;
   const TemporaryFolder folder;
   const Descriptor program = memory_file(recorder_program("record"), Inherited::kNo);
   if (folder.path().empty() || !program.ok()) return Error{"there is no place for the values to record", {}};
@@ -89,6 +138,7 @@ Result<int> with_recorded_values(const RecordOptions& options, const std::functi
 }
 
 Result<int> with_outputs(std::vector<std::string> arguments, const std::function<int(const std::string&)>& use) {
+  const ForwardedSignals signals;
   const TemporaryFolder folder;
   if (folder.path().empty()) return Error{"there is no place for the outputs", {}};
   arguments.push_back(fmt::format("--outputs={}", folder.path()));

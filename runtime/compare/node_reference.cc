@@ -251,11 +251,13 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
     if (r < amplitudes.size() && amplitudes[r].is_tensor() && amplitudes[r].tensor().extents() == value.extents())
       scale = runtime::to_float64(amplitudes[r].tensor(), memory_);
     for (std::size_t i = 0; i < value.size(); ++i) {
-      // A sum of unknown amplitude says nothing.
+      // A sum of unknown amplitude says nothing. NaN and infinity are not rounded: a finite number there is another.
       const bool is_unknown = accumulates && scale.is_absent();
       const double amplitude = is_unknown ? HUGE_VAL : scale.is_absent() ? y[i] : scale.as<double>()[i];
-      own[i] =
-          may_lose_nan && std::isnan(y[i]) ? HUGE_VAL : own_error(rounding, steps, format, working, y[i], amplitude);
+      const bool is_lost = may_lose_nan && std::isnan(y[i]);
+      own[i] = is_lost || is_unknown  ? HUGE_VAL
+               : !std::isfinite(y[i]) ? 0
+                                      : own_error(rounding, steps, format, working, y[i], amplitude);
     }
     const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
     // Elements that share a sum share its error: that of a variance, which cancellation enlarges, or of small terms

@@ -248,26 +248,39 @@ bool KernelMatcher::add_split(const MovementNode& moved) {
   KernelCall call{.kernel = {}, .operands = {{.value = moved.data}}};
   MovementCall request;
   std::int64_t first = 0;
-  for (const ValueId part : model_.results(model_.node(moved.node))) {
-    const auto shape = extents(part);
-    if (!shape || shape->size() != rank) {
+  const std::span<const ValueId> parts = model_.results(model_.node(moved.node));
+  std::vector<std::optional<Extents>> shapes;
+  std::int64_t named = 0;
+  for (const ValueId part : parts) {
+    shapes.push_back(part == ValueId::kAbsent ? std::nullopt : extents(part));
+    if (part == ValueId::kAbsent) continue;
+    if (!shapes.back() || shapes.back()->size() != rank) {
       leave(moved.node, "where it is split is not known before the run");
       return false;
     }
-    if (is_read(part)) {
-      Movement m = into_result(*shape, moved.dtype, count(moved.shape));
+    named += (*shapes.back())[axis];
+  }
+  // A result without a name has what the others leave.
+  const auto absent = std::ranges::count(parts, ValueId::kAbsent);
+  if (absent > 1) {
+    leave(moved.node, "several of its results are left out");
+    return false;
+  }
+  if (named > moved.shape[axis] || (absent == 0 && named < moved.shape[axis])) return false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] != ValueId::kAbsent && is_read(parts[i])) {
+      Movement m = into_result(*shapes[i], moved.dtype, count(moved.shape));
       set(m.from.strides, whole);
       m.from.offset = m.to.elements == 0 ? 0 : first * whole[axis];
       request.parts.push_back({.movement = m, .result = static_cast<int>(call.results.size())});
-      call.results.push_back({.value = part});
+      call.results.push_back({.value = parts[i]});
     }
-    first += (*shape)[axis];
+    first += shapes[i] ? (*shapes[i])[axis] : moved.shape[axis] - named;
   }
   if (call.results.empty()) {
     leave(moved.node, "nothing reads what it makes");
     return false;
   }
-  if (first != moved.shape[axis]) return false;
   call.kernel = fmt::format("move split into {}", call.results.size());
   call.request = std::move(request);
   return complete(std::move(call), std::span(&moved.data, 1), {moved.node});
@@ -442,7 +455,7 @@ bool KernelMatcher::add_gather_nd(const MovementNode& moved) {
 /// The data as it is, and then the updates.
 bool KernelMatcher::complete_scatter(const MovementNode& moved, std::string kernel, const Movement& m) {
   if (moved.in.string_attribute("reduction", "none") != "none") {
-    leave(moved.node, "there is no kernel for updates that are added up");
+    leave(moved.node, "there is no kernel for updates that are combined with what is there");
     return false;
   }
   if (m.tuples > kernels::kMaxScatterTuples) {

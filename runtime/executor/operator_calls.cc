@@ -73,7 +73,7 @@ void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
   if (!kernel_dtype(*type, request.dtype) || !kernel_dtype(*result_type, request.result_dtype))
     return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   for (const std::int64_t extent : *shape)
-    if (extent == 0) return leave(node, "it reduces nothing");
+    if (extent == 0) return leave(node, "its operand has no elements");
   const auto known = std::ranges::find(kReductions, kind, &ReductionOperator::kind);
   KernelCall call{.kernel = std::string(known->kernel),
                   .results = {{.value = result}},

@@ -112,7 +112,7 @@ void KernelMatcher::add_global_pool(NodeId node, kernels::ReductionKind kind, st
     return leave(node, "its extents are not known before the run");
   if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (shape->size() < 3) return leave(node, "it reduces no axis");
-  if (std::ranges::find(*shape, 0) != shape->end()) return leave(node, "it reduces nothing");
+  if (std::ranges::find(*shape, 0) != shape->end()) return leave(node, "its operand has no elements");
   ReductionCall request{.kind = kind, .extents = *shape, .axes = {}};
   request.dtype = request.result_dtype = *loss_dtype(*type);
   for (std::size_t axis = 2; axis < shape->size(); ++axis) request.axes.push_back(static_cast<int>(axis));

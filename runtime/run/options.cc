@@ -64,6 +64,8 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
     return Error{"--check-facts and --dump need every value on the host: they run on the cpu, without --device", {}};
   if (result.sides && result.device.empty())
     return Error{"--sides chooses between a device and the interpreter: it needs --device", {}};
+  if (result.sides && result.device.find(',') != std::string::npos)
+    return Error{"--sides is of one device: with several the placement of the model says where nodes run", {}};
   if (result.gradient && result.device.empty())
     return Error{"--gradient asks the kernels of losses for it: it needs --device", {}};
   if (result.products != Products::kKernels && result.device.empty())

@@ -1,8 +1,11 @@
 """`tensorlint compare --against onnxruntime`: the recorder runs as a child process; and memory stays within the window."""
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -56,6 +59,23 @@ class EngineTest(unittest.TestCase):
         (inputs / "input_0.pb").write_bytes(b"\x08")
         (inputs / "input_5.npy").unlink()
         self.assertIn("is not a tensor message of ONNX", self.compare(self.model, *live, "--inputs", inputs).stderr)
+
+    def test_a_signal_ends_the_other_engine_and_leaves_no_folder(self) -> None:
+        waits = self.folder / "waits"
+        waits.write_text(f"#!/bin/sh\ntouch {self.folder}/started\nexec sleep 60\n")
+        waits.chmod(0o755)
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            (self.folder / "started").unlink(missing_ok=True)
+            process = subprocess.Popen([TOOL, "compare", str(self.model), "--against", "onnxruntime", "--python", str(waits)], env={**os.environ, "TMPDIR": str(temporary)}, stderr=subprocess.DEVNULL)
+            while not (self.folder / "started").exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            self.assertEqual(len(list(temporary.iterdir())), 1)
+            process.send_signal(sent)
+            self.assertEqual(process.wait(timeout=30), -sent)
+            self.assertEqual(list(temporary.iterdir()), [])
 
     def test_every_kind_of_tensor_message_is_read(self) -> None:
         for dtype in (np.float32, np.float64, np.float16, np.bool_, np.uint8, np.int8, np.uint16, np.int16, np.int32, np.int64, np.uint32, np.uint64):

@@ -113,6 +113,29 @@ class CompareTest(unittest.TestCase):
         write_npz(out / "values.npz", arrays)
         return out
 
+    def test_a_number_where_the_reference_has_none_is_a_bug(self) -> None:
+        x = np.ones((3, 4), np.float32)
+        x[0, 1], x[1, 2] = np.nan, -np.inf
+        head = '<ir_version: 10, opset_import: ["": 21]>\ng (float[3, 4] x) => (y) {\n'
+        axes = " a = Constant <value = int64[1] {1}> ()\n"
+        for call in (axes + "y = ReduceSum <keepdims = 0> (x, a)", axes + "y = ReduceMean <keepdims = 0> (x, a)", axes + "y = ReduceLogSumExp <keepdims = 0> (x, a)",
+                     "w = Constant <value = float[4, 1] {1, 1, 1, 1}> () y = MatMul (x, w)", "y = LogSoftmax (x)", "y = Exp (x)"):
+            onnx.save(onnx.parser.parse_model(head + call + "\n}\n"), self.model)
+            with contextlib.suppress(FileNotFoundError):
+                for path in (self.folder / "r").iterdir():
+                    path.unlink()
+            np.save(self.folder / "x.npy", x)
+            recorded(self.model, self.folder / "r", inputs=[f"x={self.folder}/x.npy"])
+            arrays = dict(np.load(self.folder / "r/values-0000.npz"))
+            with self.subTest(call):
+                self.assertNotEqual(self.report(self.folder / "r")["verdict"], "bug")
+                broken = np.where(np.isfinite(arrays["y"]), arrays["y"], 7).astype(np.float32)
+                self.assertFalse(np.array_equal(broken, arrays["y"], equal_nan=True))
+                write_npz(self.folder / "broken.npz", {**arrays, "y": broken})
+                (self.folder / "b").mkdir(exist_ok=True)
+                (self.folder / "broken.npz").replace(self.folder / "b/values.npz")
+                self.assertEqual(self.report(self.folder / "b")["verdict"], "bug")
+
     def test_what_onnxruntime_computes_agrees(self) -> None:
         for level in ("disable_all", "basic", "extended", "all"):
             for seed in range(3):

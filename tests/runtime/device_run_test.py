@@ -224,6 +224,7 @@ class DeviceOption(unittest.TestCase):
             (["--device", "emulated:0,"], "`` is not a device"),
             (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` cannot be understood"),
             (["--sides", "cost"], "it needs --device"),
+            (["--device", "emulated:0,emulated:1", "--sides", "cost"], "--sides is of one device"),
             (["--gradient"], "it needs --device"),
             (["--products", "cublaslt"], "--products chooses what multiplies matrices on a device: it needs --device"),
             (["--device", "emulated:0", "--cublaslt", "x.so"], "it needs --products cublaslt or cublaslt-tf32"),

@@ -86,7 +86,7 @@ TEST_F(ExecutingMovement, Indices) {
             "move scatter elements");
   EXPECT_EQ(with("float16[5, 4] x, float16[9, 4] u", "int64", "[9, 1]", "ScatterND (x, i, u)"), "move scatter tuples");
   EXPECT_EQ(with("float[5, 4] x, float[3, 4] u", "int64", "[3, 4]", "ScatterElements <reduction = \"add\"> (x, i, u)"),
-            "host: there is no kernel for updates that are added up");
+            "host: there is no kernel for updates that are combined with what is there");
 }
 
 TEST_F(ExecutingMovement, Fills) {
@@ -225,6 +225,8 @@ TEST_F(ExecutingMovement, SplitsIntoSeveralResults) {
   EXPECT_EQ(kernel("g (float[6, 2] x) => (a, b) { a, b = Split (x) }", 2), "move split into 2");
   EXPECT_EQ(kernel("g (float[0, 2] x) => (a, b) { a, b = Split <axis = 1> (x) }", 13), "move split into 2");
   EXPECT_EQ(kernel("g (float[5, 2] x) => (a) { a = Split <num_outputs = 1> (x) }"), "move split into 1");
+  // A result without a name has what the others leave.
+  EXPECT_EQ(kernel("g (float[6, 2] x) => (a, b) { a, , b = Split <split = [1, 2, 3]> (x) }", 11), "move split into 2");
   EXPECT_EQ(kernel("g (float[6, 4] x, int64[2] k) => (a, b) {\n z = Constant <value = int64[2] {0, 0}> ()\n"
                    " h = Constant <value = int64[2] {3, 3}> ()\n t = Mul (k, z)\n s = Add (t, h)\n"
                    " a, b = Split (x, s)\n}"),

@@ -143,7 +143,7 @@ TEST_F(ExecutingProducts, Pools) {
   EXPECT_EQ(of("MaxPool", "1, 2, 4, 4, 4", "kernel_shape = [2, 2, 2]"), "host: there is no kernel for 3 spatial axes");
   EXPECT_EQ(of("GlobalAveragePool", "2, 3, 7, 8", ""), "reduce mean");
   EXPECT_EQ(of("GlobalMaxPool", "2, 3, 4, 2, 8", ""), "reduce max");
-  EXPECT_EQ(of("GlobalAveragePool", "2, 0, 4", ""), "host: it reduces nothing");
+  EXPECT_EQ(of("GlobalAveragePool", "2, 0, 4", ""), "host: its operand has no elements");
   EXPECT_EQ(places("g (int8[1, 2, 6] x) => (y) { y = MaxPool <kernel_shape = [2]> (x) }").at("y"),
             "host: there is no kernel for int8");
   EXPECT_EQ(places("g (float[1, 2, 6] x) => (y, i) { y, i = MaxPool <kernel_shape = [2]> (x) }").at("y"),

@@ -233,6 +233,18 @@ class RunTest(unittest.TestCase):
                 numbers = result.stdout.split(" = ")[1].replace("[", "").replace("]", "").split(", ")
                 self.assertEqual({number.strip() for number in numbers}, {"3"}, result.stdout)
 
+    def test_cross_entropy_of_a_row_that_a_mask_hides(self) -> None:
+        for hidden in (-1e30, float(np.finfo(np.float32).min)):
+            scores = self.array("x", np.array([[hidden] * 4, [0, hidden, hidden, hidden]], np.float32))
+            labels = self.array("t", np.array([2, 0]))
+            text = HEAD + 'g (float[2, 4] x, int64[2] t) => (l, p) { l, p = SoftmaxCrossEntropyLoss <reduction = "none"> (x, t) }\n'
+            outputs = self.folder / "outputs"
+            result = self.run_model(self.model(text), "--inputs", scores, "--inputs", labels, "--outputs", str(outputs))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            losses, logarithms = (numpy_helper.to_array(onnx.load_tensor(outputs / f"output_{i}.pb")) for i in range(2))
+            np.testing.assert_allclose(losses, [np.log(4), 0], rtol=1e-6)
+            np.testing.assert_allclose(logarithms[0], [-np.log(4)] * 4, rtol=1e-6)
+
     def test_topk_takes_the_largest_or_the_smallest(self) -> None:
         for largest, expected in ((1, "[3, 2]"), (0, "[1, 2]")):
             model = self.model(HEAD + f"g (float[3] x) => (y, i) {{ k = Constant <value_ints = [2]> () y, i = TopK <largest = {largest}> (x, k) }}")

@@ -64,6 +64,8 @@ ELEMENTWISE = [
     ("BceLoss", "", np.array([0, 1], np.float32), np.array([1, 0.5], np.float32), None, np.array([100, 50.0])),
     ("BceWithLogitsLoss", "", X, Q, None, (1 - wide(Q)) * X + np.log1p(np.exp(-wide(X)))),
     ("BceWithLogitsLoss", "", X, Q, np.full(5, 3, np.float32), (1 - wide(Q)) * X + (1 + 2 * wide(Q)) * np.log1p(np.exp(-wide(X)))),
+    # What is left of a confident prediction: log(1 + exp(x)) of x far below 0.
+    ("BceWithLogitsLoss", "", np.array([-30, -40], np.float32), np.zeros(2, np.float32), None, np.exp(np.array([-30.0, -40.0]))),
     ("KlDivLoss", "", X, Q, None, wide(Q) * (np.log(wide(Q)) - X)),
     ("KlDivLoss", "", X, np.zeros_like(X), None, np.zeros_like(X)),
     ("KlDivLoss", "log_target = 1", X, T, None, np.exp(wide(T)) * (wide(T) - X)),
@@ -125,6 +127,12 @@ class TensorlintDomainTest(unittest.TestCase):
                         self.check(call, [X, Q, *rest], value)
             each, weight = class_loss(wide(X), LABELS, ones if weights is None else weights, 0)
             self.check('NllLoss <reduction = "mean">', [X, LABELS, *rest], each.sum() / weight.sum())
+
+    def test_a_row_that_a_mask_hides(self) -> None:
+        for hidden in (-1e30, float(np.finfo(np.float32).min)):
+            scores = np.full((1, 4), hidden, np.float32)
+            self.check("CrossEntropyLoss", [scores, np.array([1])], np.log(4))
+            self.check("CrossEntropyLoss", [scores, np.full((1, 4), 0.25, np.float32)], np.log(4))
 
     def test_no_batch_and_no_label(self) -> None:
         row = X[0, :, 0].copy()

@@ -87,12 +87,12 @@ std::string contrib_without_entry() {
 
 std::string operator_table(bool lacking) {
   const std::vector<Row> list = rows();
-  std::string text = fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", "operator", "inference",
-                                 "contents", "range", "constraints", "evaluation", "gradient", "kernel");
+  std::string text =
+      fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11}\n", "operator", "inference", "contents", "range", "constraints");
   for (const Row& row : list) {
     if (lacking && row.inferred == row.version_count) continue;
-    text += fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", row.name, row.inference, row.contents,
-                        row.range, row.constraints, "-", "-", "-");
+    text += fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11}\n", row.name, row.inference, row.contents, row.range,
+                        row.constraints);
   }
   text += "\n" + sums(list) + "\n";
   const std::string contrib = lacking ? contrib_without_entry() : "";
@@ -116,15 +116,17 @@ std::string operator_page() {
       "calls.\n"
       "- constraints: labelled preconditions of its own, whose failure is reported; those of the schema (number of "
       "operands, types, attributes) come on top.\n"
-      "- evaluation, gradient, kernel: not built yet.\n"
+      "\n"
+      "Which versions `run` evaluates and which have a kernel, and for which dtypes: the tables `tensorlint-cpu` and "
+      "`tensorlint-cuda` in `passes/placement/providers/` ([providers](providers.md)).\n"
       "\n" +
       sums(list) +
       ".\n"
       "\n"
-      "| operator | versions | inference | contents | range | constraints | evaluation | gradient | kernel |\n"
-      "|---|---|---|---|---|---|---|---|---|\n";
+      "| operator | versions | inference | contents | range | constraints |\n"
+      "|---|---|---|---|---|---|\n";
   for (const Row& row : list) {
-    text += fmt::format("| {} | {}{} | {} | {} | {} | {} | - | - | - |\n", row.name, row.versions,
+    text += fmt::format("| {} | {}{} | {} | {} | {} | {} |\n", row.name, row.versions,
                         row.deprecated ? " (deprecated)" : "", row.inference, row.contents, row.range,
                         row.constraints == 0 ? "-" : std::to_string(row.constraints));
   }

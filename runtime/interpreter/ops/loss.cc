@@ -74,20 +74,30 @@ void negative_log_likelihood(Evaluation& e) {
   });
 }
 
-/// The largest of a row and the logarithm of the sum of its exponentials less that.
-double normaliser_of(std::vector<double>& row) {
+/// log_softmax(score) = (score - largest) - log_sum. In one number, log_sum would be lost beside a largest score of
+/// 1e16 or more, as where a mask hides all of a row.
+struct Normaliser {
+  double largest = 0, log_sum = 0;
+
+  double log_probability(double score) const { return (score - largest) - log_sum; }
+  // The sum of exponentials has an error relative to itself, which its logarithm makes absolute.
+  double amplitude(double score) const { return std::fabs(score) + std::fabs(largest + log_sum) + 1; }
+};
+
+Normaliser normaliser_of(std::vector<double>& row) {
   static const auto powers_of = FunctionLoop<ExpFunction, double>::best();
   double best = -HUGE_VAL, sum = 0;
   for (const double x : row) best = x > best || x != x ? x : best;
   for (double& x : row) x -= best;
   powers_of(ExpFunction{}, row.data(), row.data(), row.size());
   for (const double power : row) sum += power;
-  return best + std::log(sum);
+  return {best, std::log(sum)};
 }
 
-/// log_softmax(scores) = scores - normaliser: one such number a position.
-std::vector<double> normalisers(const HostTensor& scores, const ClassLoss& loss) {
-  std::vector<double> result(loss.batch * loss.rest), row(loss.classes);
+/// One a position.
+std::vector<Normaliser> normalisers(const HostTensor& scores, const ClassLoss& loss) {
+  std::vector<Normaliser> result(loss.batch * loss.rest);
+  std::vector<double> row(loss.classes);
   // Classes of some neighbouring positions at once: single numbers would be slow to read.
   const std::size_t width = std::min<std::size_t>(loss.rest, 64);
   std::vector<double> block(loss.classes * width);
@@ -112,13 +122,11 @@ std::vector<double> normalisers(const HostTensor& scores, const ClassLoss& loss)
 void softmax_cross_entropy(Evaluation& e) {
   const HostTensor& scores = e.operand(0);
   const ClassLoss loss = read_loss(e);
-  const std::vector<double> normaliser = normalisers(scores, loss);
-  // The sum of exponentials has an error relative to itself, which its logarithm makes absolute.
-  const auto amplitude = [](double score, double normaliser) { return std::fabs(score) + std::fabs(normaliser) + 1; };
+  const std::vector<Normaliser> by_position = normalisers(scores, loss);
   reduce_losses(e, loss, [&](std::size_t n, std::size_t label, std::size_t position) {
     const double score = number_at(scores, (n * loss.classes + label) * loss.rest + position);
-    const double less = normaliser[n * loss.rest + position];
-    return e.asks_amplitude() ? amplitude(score, less) : score - less;
+    const Normaliser& normaliser = by_position[n * loss.rest + position];
+    return e.asks_amplitude() ? normaliser.amplitude(score) : normaliser.log_probability(score);
   });
   if (!e.wants(1)) return;
   HostTensor& log_probabilities = e.result(1);
@@ -130,8 +138,8 @@ void softmax_cross_entropy(Evaluation& e) {
     load(scores, at, count, row.data());
     const std::size_t image = at / (loss.classes * loss.rest);
     for (std::size_t i = 0; i < count; ++i) {
-      const double less = normaliser[image * loss.rest + (by_class ? 0 : i)];
-      row[i] = e.asks_amplitude() ? amplitude(row[i], less) : row[i] - less;
+      const Normaliser& normaliser = by_position[image * loss.rest + (by_class ? 0 : i)];
+      row[i] = e.asks_amplitude() ? normaliser.amplitude(row[i]) : normaliser.log_probability(row[i]);
     }
     store(log_probabilities, at, count, row.data());
   }

@@ -111,9 +111,10 @@ void bce_loss(Evaluation& e) {
 }
 
 void bce_with_logits_loss(Evaluation& e) {
+  // -log(1 - sigmoid(x)) and -log(sigmoid(x)), each without cancellation.
   elementwise_loss(e, [](double x, double target, double positive_weight) {
-    const double weight = 1 + (positive_weight - 1) * target;
-    return (1 - target) * x + weight * (std::log1p(std::exp(-std::fabs(x))) + std::max(-x, 0.0));
+    const double small = std::log1p(std::exp(-std::fabs(x)));
+    return (1 - target) * (small + std::max(x, 0.0)) + positive_weight * target * (small + std::max(-x, 0.0));
   });
 }
 
@@ -150,8 +151,8 @@ class Classes {
     double best = -HUGE_VAL, sum = 0;
     for (const double x : row_) best = x > best || x != x ? x : best;
     for (const double x : row_) sum += std::exp(x - best);
-    const double normaliser = best + std::log(sum);
-    for (double& x : row_) x -= normaliser;
+    const double log_sum = std::log(sum);
+    for (double& x : row_) x = (x - best) - log_sum;
     return row_;
   }
 
