@@ -752,24 +752,26 @@ void Element::add_at_thresholds(std::span<const std::size_t> chosen, std::set<st
       thresholds.insert(part.samples[0]);
   if (std::ranges::none_of(parts_, [](const Part& part) { return part.is_truth && part.kind == Kind::kFunction; }))
     return;
-  for (const std::size_t leaf : chosen)
-    if (const auto samples = samples_of(parts_[leaf], 0); !samples.empty()) given_[leaf] = samples.front();
+  const auto give_samples = [&](int variant) {
+    for (const std::size_t leaf : chosen)
+      if (const auto samples = samples_of(parts_[leaf], variant); !samples.empty()) given_[leaf] = samples.front();
+  };
   for (const std::size_t leaf : chosen) {
     if (parts_[leaf].kind != Kind::kFree) continue;
-    const double before = given_[leaf];
     for (const double threshold : thresholds)
       for (const double away : {-1.0, 0.0, 1.0}) {
+        give_samples(0);
         given_[leaf] = threshold + away;
         const auto value = as_integer(evaluate(false));
         if (!value) continue;
+        // What another input holds where this one decides is trusted as well.
         bool same = true;
         for (int variant = 0; variant < 3 && same; ++variant) {
-          given_[leaf] = samples_of(parts_[leaf], variant).front();
+          give_samples(variant);
           same = as_integer(evaluate(true)) == value;
         }
         if (same) found.insert(*value);
       }
-    given_[leaf] = before;
   }
 }
 
