@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/dataflow/attributes.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class DifferenceOfRoundedNumbers : public Rule {
+ public:
+  DifferenceOfRoundedNumbers()
+      : Rule({"TL-V565", "difference-of-rounded-numbers", "value", findings::Severity::kWarning,
+              "a difference of nearly equal numbers, of which rounding leaves little"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {Opcode::kAdd, Opcode::kSub},
+              [&](const Expressions& expressions, const NodeCall& call) { check_offset(expressions, call, out); });
+    each_node(view, out, {Opcode::kDiv, Opcode::kMul},
+              [&](const Expressions& expressions, const NodeCall& call) { check_quotient(expressions, call, out); });
+  }
+
+ private:
+  static constexpr int kMaxSteps = 12;
+
+  /// Bits after the first of a number in the dtype; 0 for others.
+  static int precision_of(DTypeSet dtypes) {
+    const auto dtype = dtypes.single();
+    if (dtype == DType::kFloat32) return 23;
+    if (dtype == DType::kFloat64) return 52;
+    if (dtype == DType::kFloat16) return 10;
+    return dtype == DType::kBFloat16 ? 7 : 0;
+  }
+
+  // ---- large integers, cast before another large number is subtracted
+
+  struct Rounded {
+    NodeId cast = NodeId::kNone;
+    ValueId integers = ValueId::kAbsent;
+    double scale = 1;  ///< of what comes of them
+  };
+
+  /// Integers of an input that a cast has rounded, scaled since.
+  static std::optional<Rounded> rounded(const Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    Rounded found;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kCast) {
+        const ValueId before = expressions.operand(node, 0);
+        if (before == ValueId::kAbsent) return std::nullopt;
+        const DTypeSet from = analysis.fact(before).dtypes, to = analysis.fact(value).dtypes;
+        const bool is_wide = from.proves(DTypeSet::integers()) || precision_of(from) > precision_of(to);
+        if (is_wide && is_input(analysis, before_moves(expressions, before))) {
+          found.cast = node;
+          found.integers = before;
+          return found;
+        }
+        value = before;
+      } else if (numbered && numbered->number != 0 &&
+                 (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first))) {
+        found.scale *= opcode == Opcode::kMul ? numbered->number : 1 / numbered->number;
+        value = numbered->value;
+      } else if (ops::moves_elements(opcode)) {
+        value = expressions.operand(node, 0);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// What a value is multiplied with after it was computed.
+  static double scale_after(const Expressions& expressions, ValueId value) {
+    double scale = 1;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const auto users = expressions.users(value);
+      if (users.size() != 1) break;
+      const Opcode opcode = expressions.op(users.front());
+      const auto numbered = with_number(expressions, users.front());
+      if (numbered && numbered->number != 0 && numbered->value == value &&
+          (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first)))
+        scale *= opcode == Opcode::kMul ? numbered->number : 1 / numbered->number;
+      else if (!ops::moves_elements(opcode) && opcode != Opcode::kCast)
+        break;
+      value = expressions.result(users.front());
+      if (value == ValueId::kAbsent) break;
+    }
+    return std::abs(scale);
+  }
+
+  static void check_offset(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr double kNoticed = 1e-2;  // of what the difference is in the end
+    const dataflow::Analysis& analysis = call.analysis();
+    const auto offset = with_number(expressions, call.id());
+    const int precision = precision_of(analysis.fact(call.result()).dtypes);
+    if (!offset || precision == 0 || !std::isfinite(offset->number) || expressions.number(offset->value)) return;
+    // Cheap, and true of nearly all.
+    if (std::abs(offset->number) < 2) return;
+    const auto found = rounded(expressions, offset->value);
+    if (!found) return;
+    const int narrow = precision_of(analysis.fact(expressions.result(found->cast)).dtypes);
+    const double sign = call.is(Opcode::kSub) ? 1 : -1;
+    const double at = sign * offset->number / found->scale;
+    if (narrow == 0 || std::abs(at) < std::ldexp(1.0, narrow + 1)) return;
+    const Range& range = analysis.fact(found->integers).range;
+    if (at < range.lo || at > range.hi) return;
+    const double spacing = std::ldexp(1.0, std::ilogb(at) - narrow);
+    if (spacing * std::abs(found->scale) * scale_after(expressions, call.result()) < kNoticed) return;
+    const Operand integers(analysis, found->integers);
+    const DTypeSet dtype = analysis.fact(expressions.result(found->cast)).dtypes;
+    out.report(call.id(), fmt::format("{} has been rounded to {} before {:.6g} is subtracted: numbers of that size are "
+                                      "{:.6g} apart",
+                                      integers.name(), dtype.to_text(), std::abs(offset->number), spacing))
+        .note_at(found->cast, fmt::format("{} is cast here", integers.name()))
+        .fix("subtract first, and cast the difference");
+  }
+
+  // ---- difference quotients over a step that is too short
+
+  struct Term {
+    ValueId value;
+    double factor;
+  };
+
+  /// The summands of a value.
+  static bool collect(const Expressions& expressions, ValueId value, double factor, std::vector<Term>& terms,
+                      int depth) {
+    constexpr int kMaxDepth = 6;
+    constexpr std::size_t kMaxTerms = 6;
+    if (value == ValueId::kAbsent || depth > kMaxDepth || terms.size() >= kMaxTerms) return false;
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    const auto side = [&](std::size_t i, double sign) {
+      return collect(expressions, expressions.operand(node, i), factor * sign, terms, depth + 1);
+    };
+    if (depth < kMaxDepth && (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !with_number(expressions, node))
+      return side(0, 1) && side(1, opcode == Opcode::kAdd ? 1 : -1);
+    if (opcode == Opcode::kNeg) return side(0, -1);
+    if (const auto scaled = with_number(expressions, node); scaled && opcode == Opcode::kMul)
+      return collect(expressions, scaled->value, factor * scaled->number, terms, depth + 1);
+    terms.push_back({value, factor});
+    return true;
+  }
+
+  enum class Alike { kNo, kSame, kMoved };
+
+  /// Whether two values are computed alike of x and of x + h; each pair of values is compared once on each way.
+  static Alike compare(const Expressions& expressions, ValueId a, ValueId b, int depth, int& left) {
+    constexpr std::size_t kMaxOperands = 4;
+    if (a == b) return a == ValueId::kAbsent ? Alike::kNo : Alike::kSame;
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || left-- <= 0 || expressions.is_spent())
+      return Alike::kNo;
+    expressions.charge(16);
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const ValueId from = before_step(expressions, a), other_from = before_step(expressions, b);
+    if (from == other_from || from == b || other_from == a) return Alike::kMoved;
+    const NodeId first = expressions.producer(a), second = expressions.producer(b);
+    if (first == NodeId::kNone || second == NodeId::kNone ||
+        analysis.model().node(first).op != analysis.model().node(second).op)
+      return Alike::kNo;
+    const auto one = analysis.attributes(first).read(), other = analysis.attributes(second).read();
+    expressions.charge(dataflow::steps_of(one));
+    const auto one_side = analysis.operands(first), other_side = analysis.operands(second);
+    if (!dataflow::same_attributes(one, other) || one_side.size() != other_side.size() ||
+        one_side.size() > kMaxOperands || one_side.empty())
+      return Alike::kNo;
+    Alike found = Alike::kSame;
+    for (std::size_t i = 0; i < one_side.size(); ++i) {
+      const auto x = expressions.operand(first, i), y = expressions.operand(second, i);
+      if (x == ValueId::kAbsent && y == ValueId::kAbsent) continue;
+      if (expressions.number(x) && expressions.number(x) == expressions.number(y)) continue;
+      const Alike each = compare(expressions, x, y, depth - 1, left);
+      if (each == Alike::kNo) return each;
+      if (each == Alike::kMoved) found = each;
+    }
+    return found;
+  }
+
+  /// x for x + h and x - h; the value itself for anything else.
+  static ValueId before_step(const Expressions& expressions, ValueId value) {
+    constexpr double kStep = 0.1;
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) != Opcode::kAdd && expressions.op(node) != Opcode::kSub) return value;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId step = expressions.operand(node, side), from = expressions.operand(node, 1 - side);
+      if (step == ValueId::kAbsent || from == ValueId::kAbsent) continue;
+      // The same along each axis, or along one of them.
+      const Range& range = expressions.analysis().fact(step).range;
+      const Value& known = expressions.analysis().model().value(step);
+      const bool is_constant = known.initializer != nullptr || expressions.op(known.producer) == Opcode::kConstant;
+      if (is_constant && !range.nan && range.lo >= -kStep && range.hi <= kStep) return from;
+    }
+    return value;
+  }
+
+  static void check_quotient(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr int kMaxDepth = 48;
+    const dataflow::Analysis& analysis = call.analysis();
+    const int precision = precision_of(analysis.fact(call.result()).dtypes);
+    if (precision == 0) return;
+    ValueId value = call.result();
+    double scale = 1;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto scaled = with_number(expressions, node);
+      if (!scaled || scaled->number == 0 || (opcode != Opcode::kMul && (opcode != Opcode::kDiv || scaled->is_first)))
+        break;
+      scale *= opcode == Opcode::kMul ? scaled->number : 1 / scaled->number;
+      value = scaled->value;
+    }
+    // Each number is off by half of its last bit at least.
+    if (value == call.result() || !(std::abs(scale) >= std::ldexp(1.0, precision)) || !std::isfinite(scale)) return;
+    // One finding for all quotients of a row: the last one.
+    for (const NodeId user : expressions.users(call.result())) {
+      const Opcode opcode = expressions.op(user);
+      const auto scaled = with_number(expressions, user);
+      if (scaled && scaled->value == call.result() && !scaled->is_first &&
+          (opcode == Opcode::kDiv || opcode == Opcode::kMul))
+        return;
+    }
+    std::vector<Term> terms;
+    if (!collect(expressions, value, 1, terms, 0) || terms.size() < 2) return;
+    double sum = 0;
+    for (const Term& term : terms) sum += term.factor;
+    if (std::abs(sum) > 1e-6) return;
+    int left = 400;
+    for (std::size_t i = 1; i < terms.size(); ++i)
+      if (compare(expressions, terms[0].value, terms[i].value, kMaxDepth, left) != Alike::kMoved) return;
+    const NodeId difference = expressions.producer(value);
+    out.report(call.id(),
+               fmt::format("a difference of what is computed at points close together is multiplied by {:.3g}: {} has "
+                           "rounded each of the numbers, and nothing else is left",
+                           std::abs(scale), analysis.fact(call.result()).dtypes.to_text()))
+        .note_at(difference, "the difference is computed here")
+        .fix(terms.size() > 2 ? "take a longer step, such as 1e-2, or differentiate the function itself"
+                              : "take a longer step, such as 1e-3, or differentiate the function itself");
+  }
+};
+
+const RegisterRule<DifferenceOfRoundedNumbers> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
