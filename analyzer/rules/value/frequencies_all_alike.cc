@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/dataflow/element_function.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+constexpr double kRounding = 1e-5;
+
+class FrequenciesAllAlike : public Rule {
+ public:
+  FrequenciesAllAlike()
+      : Rule({"TL-V566", "frequencies-all-alike", "value", findings::Severity::kWarning,
+              "sines and cosines of one position that all have the same frequency"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {Opcode::kOther}, [&](const Expressions& expressions, const NodeCall& call) {
+      if (is_wave(call)) check_angles(expressions, call, out);
+    });
+    each_node(view, out, {Opcode::kAdd, Opcode::kMul, Opcode::kGather},
+              [&](const Expressions& expressions, const NodeCall& call) { check_table(expressions, call, out); });
+  }
+
+ private:
+  static constexpr int kMaxSteps = 8;
+
+  /// A sine or a cosine.
+  static bool is_wave(const NodeCall& call) {
+    const ops::ElementValue element = dataflow::element_function(call.analysis(), call.id(), 1);
+    if (element == nullptr) return false;
+    const auto at = [&](double number) { return element({std::array{number}, {}}); };
+    constexpr double kTurn = 6.283185307179586;
+    const auto is_near = [](double a, double b) { return std::abs(a - b) < kRounding; };
+    return is_near(at(0.3), at(0.3 + kTurn)) && is_near(at(0.3), -at(0.3 + kTurn / 2)) &&
+           is_near(at(0.3), at(0.3 - kTurn));
+  }
+
+  /// What a wave is computed of, before numbers and the same angles once more.
+  static void check_angles(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    ValueId angles = call.operand(0).value();
+    for (int step = 0; step < kMaxSteps && angles != ValueId::kAbsent; ++step) {
+      angles = before_stretch(expressions, angles);
+      const NodeId node = expressions.producer(angles);
+      const Opcode opcode = expressions.op(node);
+      if ((opcode == Opcode::kMul || opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) &&
+          check_product(expressions, call, node, out))
+        return;
+      const auto scaled = with_number(expressions, node);
+      if (opcode == Opcode::kConcat)
+        angles = expressions.operand(node, 0);
+      else if (scaled && (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !scaled->is_first)))
+        angles = scaled->value;
+      else
+        return;
+    }
+  }
+
+  /// Each position times each frequency.
+  static bool check_product(const Expressions& expressions, const NodeCall& call, NodeId product, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand row(analysis, expressions.operand(product, side)),
+          positions(analysis, expressions.operand(product, 1 - side));
+      if (!row.present() || !positions.present() || row.taint().has(Aspect::kValue)) continue;
+      const auto dims = expressions.dims(row.value()), other = expressions.dims(positions.value());
+      const auto count = extents(expressions, row.value());
+      if (dims.empty() || !count || *count < 2 || !is_constant(expressions, row.value())) continue;
+      // Along one axis, where positions have one number.
+      const DimPool& pool = analysis.facts().dims();
+      const auto is_one = [&](Dim dim) { return pool.is_constant(dim, 1); };
+      bool is_outer = false;
+      if (expressions.op(product) == Opcode::kMul)
+        is_outer =
+            pool.is_constant(dims.back(), static_cast<std::int64_t>(*count)) && (other.empty() || is_one(other.back()));
+      else if (expressions.op(product) == Opcode::kMatMul)
+        is_outer = dims.size() >= 2 && is_one(dims[dims.size() - 1 - side]);
+      else
+        is_outer = dims.size() == 1 && expressions.dims(expressions.result(product)).size() == other.size() + 1;
+      const auto distinct = is_outer ? distinct_numbers(expressions, row.value()) : std::nullopt;
+      // Those that differ are an end of the row.
+      if (!distinct || (*distinct > 1 && *distinct * 4 > *count)) continue;
+      const std::string named = row.name();
+      out.report(product,
+                 *distinct == 1
+                     ? fmt::format("all {} frequencies of {} are {:.4g}: the features of a position are one number",
+                                   *count, named, row.fact().range.lo)
+                     : fmt::format("the {} frequencies of {} are {} different numbers", *count, named, *distinct))
+          .note_at(call.id(), fmt::format("{} is computed of the angles here", call.op_name()))
+          .fix("divide the indices of the frequencies with /: // leaves 0 of each of them");
+      return true;
+    }
+    return false;
+  }
+
+  static bool is_constant(const Expressions& expressions, ValueId value) {
+    if (number_of(Operand(expressions.analysis(), value))) return true;
+    const ValueId source = before_stretch(expressions, value);
+    const Value& known = expressions.analysis().model().value(source);
+    return known.initializer != nullptr || expressions.op(known.producer) == Opcode::kConstant;
+  }
+
+  static std::optional<std::size_t> extents(const Expressions& expressions, ValueId value) {
+    std::size_t count = 1;
+    for (const Dim dim : expressions.dims(value)) {
+      const auto extent = expressions.analysis().facts().dims().as_constant(dim);
+      if (!extent || *extent < 1 || *extent > 4096) return std::nullopt;
+      count *= static_cast<std::size_t>(*extent);
+    }
+    return count;
+  }
+
+  static std::optional<std::size_t> distinct_numbers(const Expressions& expressions, ValueId value) {
+    if (number_of(Operand(expressions.analysis(), value))) return 1;
+    auto numbers = constant_numbers(expressions, before_stretch(expressions, value));
+    if (!numbers || numbers->size() < 4) return std::nullopt;
+    expressions.charge(numbers->size() * 4);
+    std::ranges::sort(*numbers);
+    const auto end = std::ranges::unique(
+        *numbers, [](double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); });
+    return static_cast<std::size_t>(end.begin() - numbers->begin());
+  }
+
+  /// A table that has been computed before: the rows are positions, and of the columns there are no more than two.
+  static void check_table(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr std::size_t kMostNumbers = 65'536;
+    const dataflow::Analysis& analysis = call.analysis();
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand table = call.operand(side);
+      if (!table.present() || table.fact().kind != ValueKind::kTensor ||
+          !table.fact().dtypes.proves(DTypeSet::floats()) ||
+          analysis.model().value(table.value()).initializer == nullptr || (call.is(Opcode::kGather) && side > 0))
+        continue;
+      const Range& range = table.fact().range;
+      if (!(range.lo >= -1 - kRounding) || !(range.hi > 0.8) || !(range.hi <= 1 + kRounding) || !(range.lo < -0.2))
+        continue;
+      const auto dims = expressions.dims(table.value());
+      const auto columns = dims.empty() ? std::nullopt : analysis.facts().dims().as_constant(dims.back());
+      const auto count = extents(expressions, table.value());
+      if (!columns || *columns < 4 || !count || *count > kMostNumbers) continue;
+      const auto numbers = constant_numbers(analysis, table.value(), kMostNumbers);
+      const auto width = static_cast<std::size_t>(*columns);
+      if (!numbers || numbers->size() < 4 * width || !is_of_one_frequency(expressions, *numbers, width)) continue;
+      out.report(call.id(), fmt::format("the {} columns of {} are sines and cosines of one frequency: a position is "
+                                        "one number",
+                                        *columns, table.name()))
+          .fix("divide the indices of the frequencies with /: // leaves 0 of each of them");
+      return;
+    }
+  }
+
+  /// Sines and cosines of the row times one number.
+  static bool is_of_one_frequency(const Expressions& expressions, const std::vector<double>& numbers,
+                                  std::size_t width) {
+    constexpr double kOff = 1e-3;
+    expressions.charge(numbers.size());
+    const std::size_t rows = std::min<std::size_t>(numbers.size() / width, 16);
+    // Row 0 has a sine of 0 or a cosine of 1 in each column.
+    std::optional<double> frequency;
+    for (std::size_t column = 0; column < width && !frequency; ++column)
+      if (std::abs(numbers[column]) < kOff) frequency = std::asin(std::clamp(numbers[width + column], -1.0, 1.0));
+    for (std::size_t column = 0; column < width && !frequency; ++column)
+      if (std::abs(numbers[column] - 1) < kOff) frequency = std::acos(std::clamp(numbers[width + column], -1.0, 1.0));
+    if (!frequency || *frequency < 0.1) return false;
+    for (std::size_t column = 0; column < width; ++column) {
+      const bool is_sine = std::abs(numbers[column]) < kOff;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const double angle = static_cast<double>(row) * *frequency;
+        if (std::abs(numbers[row * width + column] - (is_sine ? std::sin(angle) : std::cos(angle))) > kOff)
+          return false;
+      }
+    }
+    return true;
+  }
+};
+
+const RegisterRule<FrequenciesAllAlike> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
