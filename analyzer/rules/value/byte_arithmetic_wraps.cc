@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,61 +24,109 @@ class ByteArithmeticWraps : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      const Opcode opcode = opcode_of(call.entry());
-      if (opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul || opcode == Opcode::kPow)
-        check_step(expressions, call, opcode, out);
+    static constexpr std::initializer_list<Opcode> kWanted{Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kPow};
+    each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
+      const auto dtype = call.analysis().fact(call.result()).dtypes.single();
+      if (dtype && DTypeSet::integers().contains(*dtype) && range_of(DTypeSet(*dtype)).hi <= kLargestOfTwoBytes)
+        check_step(expressions, call, *dtype, out);
     });
   }
 
  private:
+  static constexpr double kLargestOfTwoBytes = 65535, kLargestByte = 255;
   /// Less may count classes: labels or masks of small integers, which nothing takes out of their range.
   static constexpr double kPictureStep = 8;
 
-  static void check_step(const Expressions& expressions, const NodeCall& call, Opcode opcode, Reporter& out) {
-    const dataflow::Analysis& analysis = call.analysis();
-    const auto dtype = analysis.fact(call.result()).dtypes.single();
-    if (!dtype || !DTypeSet::integers().contains(*dtype)) return;
-    const Range type = range_of(DTypeSet(*dtype));
-    constexpr double kMost = 65535;
-    if (type.hi > kMost) return;
+  /// What one operator makes of the numbers that an input holds.
+  struct Step {
+    ValueId data = ValueId::kAbsent, other = ValueId::kAbsent;  ///< other: where it is another value than a number
+    double witness = 0, most = 0;                               ///< `most` is made of `witness`
+    bool is_square = false;
+  };
+
+  static std::optional<Step> step_of(const Expressions& expressions, const NodeCall& call, const Range& type) {
+    const Opcode opcode = opcode_of(call.entry());
     const ValueId first = call.operand(0).value(), second = call.operand(1).value();
-    const bool is_square = opcode == Opcode::kMul && first == second;
-    const WithNumber step =
-        is_square ? WithNumber{first, 2, false} : with_number(expressions, call.id()).value_or(WithNumber{});
-    const bool is_sum = opcode == Opcode::kAdd && step.value == ValueId::kAbsent;
-    const ValueId data = is_sum ? first : step.value;
-    if (!is_whole_range(expressions, data, type) || (is_sum && !is_whole_range(expressions, second, type))) return;
-    double most = 0, witness = 0;
-    if (is_sum) {
-      witness = type.hi;
-      most = 2 * witness;
-    } else if (is_square || opcode == Opcode::kPow) {
-      if (step.is_first || step.number < 2) return;
-      witness = std::floor(std::pow(type.hi, 1 / step.number)) + 1;
-      most = std::pow(witness, step.number);
+    const auto numbered = with_number(expressions, call.id());
+    if (!numbered && opcode != Opcode::kPow && is_whole_range(expressions, first, type) &&
+        is_whole_range(expressions, second, type))
+      return step_of_two(expressions, opcode, first, second, type);
+    const WithNumber step = numbered ? *numbered : with_numbers(expressions, first, second);
+    if (!is_whole_range(expressions, step.value, type)) return std::nullopt;
+    Step made{.data = step.value};
+    if (opcode == Opcode::kPow) {
+      if (step.is_first || step.number < 2) return std::nullopt;
+      made.is_square = true;
+      made.witness = std::floor(std::pow(type.hi, 1 / step.number)) + 1;
+      made.most = std::pow(made.witness, step.number);
     } else if (opcode == Opcode::kMul) {
-      if (step.number < 2 || step.number > kPictureStep) return;  // a mask of 0 and 1 times 255
-      witness = type.hi;
-      most = witness * step.number;
+      if (step.number < 2 || step.number > kPictureStep) return std::nullopt;  // a mask of 0 and 1 times 255
+      made.witness = type.hi;
+      made.most = made.witness * step.number;
     } else {
+      // Numbers of both signs come close to the ends of their range only where they are extreme.
+      const double least = type.lo < 0 ? type.hi / kPictureStep : kPictureStep;
       const double change = opcode == Opcode::kAdd ? step.number : -step.number;
-      if (std::abs(change) < kPictureStep || (opcode == Opcode::kSub && step.is_first)) return;
-      witness = change > 0 ? type.hi : type.lo;
-      most = witness + change;
+      if (std::abs(change) < least || (opcode == Opcode::kSub && step.is_first)) return std::nullopt;
+      made.witness = change > 0 ? type.hi : type.lo;
+      made.most = made.witness + change;
     }
-    if (most >= type.lo && most <= type.hi) return;
-    const NodeId use = picture_use(expressions, call.result());
+    return made;
+  }
+
+  /// Of two values that both are data.
+  static std::optional<Step> step_of_two(const Expressions& expressions, Opcode opcode, ValueId first, ValueId second,
+                                         const Range& type) {
+    Step made{.data = first, .other = first == second ? ValueId::kAbsent : second, .witness = type.hi};
+    if (opcode == Opcode::kAdd) {
+      made.other = second;
+      made.most = 2 * made.witness;
+    } else if (opcode == Opcode::kMul) {
+      // Of two inputs one may be a mask.
+      if (before_moves(expressions, first) != before_moves(expressions, second)) return std::nullopt;
+      made.is_square = first == second;  // else a mask of pairs
+      made.witness = std::floor(std::sqrt(type.hi)) + 1;
+      made.most = made.witness * made.witness;
+    } else {
+      return std::nullopt;  // unsigned-difference-wraps
+    }
+    return made;
+  }
+
+  static void check_step(const Expressions& expressions, const NodeCall& call, DType dtype, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const Range type = range_of(DTypeSet(dtype));
+    const auto step = step_of(expressions, call, type);
+    if (!step || (step->most >= type.lo && step->most <= type.hi)) return;
+    // No label and no mask is squared, nor has it two bytes.
+    const bool is_number = step->is_square || type.hi > kLargestByte;
+    const NodeId use = is_number ? number_use(expressions, call.result()) : picture_use(expressions, call.result());
     if (use == NodeId::kNone) return;
-    const double wrapped = most - std::floor((most - type.lo) / (type.hi - type.lo + 1)) * (type.hi - type.lo + 1);
-    const std::string both = is_sum ? fmt::format(" and {}", Operand(analysis, second).name()) : std::string();
-    out.report(call.id(), fmt::format("{} of {}{} leaves the range of {}: {:.0f} becomes {:.0f}", call.op_name(),
-                                      Operand(analysis, data).name(), both, to_text(*dtype), most, wrapped))
-        .certainty(ops::Certainty::kMay,
-                   is_sum ? fmt::format("{}{} are both {:.0f}", Operand(analysis, data).name(), both, witness)
-                          : fmt::format("{} has {:.0f} among its elements", Operand(analysis, data).name(), witness))
-        .note_at(use, "used as a picture here")
+    const double span = type.hi - type.lo + 1, most = step->most;
+    const double wrapped = most - std::floor((most - type.lo) / span) * span;
+    const std::string name = Operand(analysis, step->data).name();
+    const std::string both =
+        step->other == ValueId::kAbsent ? name : fmt::format("{} and {}", name, Operand(analysis, step->other).name());
+    out.report(call.id(), fmt::format("{} of {} leaves the range of {}: {:.0f} becomes {:.0f}", call.op_name(), both,
+                                      to_text(dtype), most, wrapped))
+        .certainty(ops::Certainty::kMay, step->other == ValueId::kAbsent
+                                             ? fmt::format("{} has {:.0f} among its elements", name, step->witness)
+                                             : fmt::format("{} are both {:.0f}", both, step->witness))
+        .note_at(use, is_number ? "used as a number here" : "used as a picture here")
         .fix("cast to a floating-point dtype first");
+  }
+
+  /// One number for each channel, such as the mean of pictures: the largest of them.
+  static WithNumber with_numbers(const Expressions& expressions, ValueId first, ValueId second) {
+    constexpr std::size_t kMostChannels = 64;
+    for (const bool is_first : {false, true}) {
+      const ValueId numbers = is_first ? first : second;
+      const auto found = constant_numbers(expressions.analysis(), numbers, kMostChannels);
+      if (!found || found->empty()) continue;
+      const auto largest = std::ranges::max_element(*found, {}, [](double number) { return std::abs(number); });
+      return {is_first ? second : first, *largest, is_first};
+    }
+    return {};
   }
 
   /// Moved from an input of which nothing is known but its dtype.
@@ -85,6 +135,26 @@ class ByteArithmeticWraps : public Rule {
     if (data == ValueId::kAbsent || !is_input(analysis, before_moves(expressions, data))) return false;
     const Range& range = analysis.fact(data).range;
     return !analysis.taint(data).has(Aspect::kValue) && range.lo == type.lo && range.hi == type.hi;
+  }
+
+  /// Where the value becomes a floating-point number.
+  static NodeId number_use(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMaxValues = 16;
+    std::vector<ValueId> values{value};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        const Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (result == ValueId::kAbsent) continue;
+        if (opcode == Opcode::kCast && expressions.analysis().fact(result).dtypes.proves(DTypeSet::floats()))
+          return user;
+        // What is still of the same dtype has wrapped already, as a sum of two or of many has.
+        const bool passes = ops::moves_elements(opcode) || opcode == Opcode::kAdd || opcode == Opcode::kSub ||
+                            opcode == Opcode::kDiv || opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean ||
+                            opcode == Opcode::kConcat;
+        if (passes && values.size() < kMaxValues) values.push_back(result);
+      }
+    return NodeId::kNone;
   }
 
   /// The convolution that takes the value, or a division as of bytes: a picture, and neither labels nor a mask.
