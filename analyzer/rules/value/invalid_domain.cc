@@ -59,7 +59,8 @@ class InvalidDomain : public Rule {
       if (loss.kind != losses::LossKind::kPoisson) seen.insert(loss.nodes.begin(), loss.nodes.end());
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
-        if (seen.insert(logarithm).second) check_zero(scores, expressions, logarithm, out);
+        if (seen.insert(logarithm).second && !check_rest_of_sigmoid(expressions, logarithm, out))
+          check_zero(scores, expressions, logarithm, out);
   }
 
   /// What inference does not find: numbers at the edge of the domain that the program itself makes.
@@ -259,6 +260,38 @@ class InvalidDomain : public Rule {
         .note_at(source, source == reach.layer ? fmt::format("the output of {} may have any value", origin)
                                                : fmt::format("{} makes probabilities here, up to 1", origin))
         .fix("keep the operand above 0, as with Softplus for Relu, or a Clip or summand of 1e-6");
+  }
+
+  /// log(1 - sigmoid(x)): in float32 the sigmoid is 1 from 17 on. What an exporter makes of a loss of scores has a
+  /// constant of its own shape, or is one call.
+  static bool check_rest_of_sigmoid(const losses::Expressions& expressions, NodeId logarithm, Reporter& out) {
+    constexpr double kRoundsToOne = 17;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const NodeCall call(analysis, logarithm);
+    if (!call.is(ops::Opcode::kLog) || call.result() == ValueId::kAbsent || is_kept_finite(expressions, call.result()))
+      return false;
+    const ValueId operand = call.operand(0).value();
+    if (operand == ValueId::kAbsent || analysis.taint(operand).has(Aspect::kValue)) return false;
+    const ValueId rest = before_stretch(expressions, operand), share = expressions.complement(rest);
+    if (share == ValueId::kAbsent ||
+        is_operand_as_written(out, expressions, logarithm, operand, rest) == AsWritten::kNo)
+      return false;
+    const NodeId subtracts = expressions.producer(rest),
+                 sigmoid = expressions.producer(before_stretch(expressions, share));
+    if (expressions.op(sigmoid) != ops::Opcode::kSigmoid || expressions.op(subtracts) != ops::Opcode::kSub ||
+        expressions.is_constant_of_rank_one(expressions.operand(subtracts, 0)))
+      return false;
+    const std::string_view written = out.locations().metadata(logarithm, "pkg.torch.onnx.fx_node");
+    if (!written.empty() && written == out.locations().metadata(sigmoid, "pkg.torch.onnx.fx_node")) return false;
+    const ValueId score = expressions.operand(sigmoid, 0);
+    if (score == ValueId::kAbsent || !(analysis.fact(score).range.hi >= kRoundsToOne)) return false;
+    out.report(findings::Severity::kWarning, logarithm,
+               fmt::format("logarithm of 1 - {}, which is 0 for large scores: the sigmoid rounds to 1",
+                           Operand(analysis, share).name()))
+        .certainty(ops::Certainty::kMay, fmt::format("{} has 17 among its elements", Operand(analysis, score).name()))
+        .note_at(sigmoid, "the sigmoid is computed here")
+        .fix("use the logarithm of the sigmoid of -x, as logsigmoid gives it, or a loss that takes scores");
+    return true;
   }
 
   /// A Where that asks the operand takes something else where it is 0.

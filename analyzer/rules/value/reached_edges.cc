@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/value/sources.h"
@@ -158,6 +159,59 @@ bool is_cut_off_at_zero(const Expressions& expressions, ValueId value) {
          losses::ScoreValues(expressions).layer_of(before) != NodeId::kNone;
 }
 
+/// A Where takes something else in place of what becomes of a result, a step or two later.
+bool is_replaced_later(const Expressions& expressions, ValueId value) {
+  constexpr int kMaxElementwise = 4;
+  for (int step = 0; step < kMaxElementwise && value != ValueId::kAbsent; ++step) {
+    if (is_kept_finite(expressions, value)) return true;
+    const auto users = expressions.users(value);
+    if (users.size() != 1 || !has_trait(expressions.entry(users.front()), ops::OpTrait::kElementwise)) return false;
+    value = expressions.result(users.front());
+  }
+  return false;
+}
+
+/// Before absolute values, squares, signs and numbers that it is multiplied with.
+ValueId before_magnitude(const Expressions& expressions, ValueId value) {
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    value = before_scale(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const ValueId base = square_base(expressions, value);
+    if (base != ValueId::kAbsent)
+      value = base;
+    else if (expressions.op(node) == Opcode::kAbs || expressions.op(node) == Opcode::kNeg)
+      value = expressions.operand(node, 0);
+    else
+      break;
+  }
+  return value;
+}
+
+/// An error in shares of a target that counts something: |p - y| / y, 1 - p / y.
+bool check_relative_error(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+  const dataflow::Analysis& analysis = call.analysis();
+  const ValueId count = before_magnitude(expressions, call.operand(1).value());
+  if (count == ValueId::kAbsent || !is_input(analysis, count) ||
+      !analysis.fact(count).dtypes.proves(DTypeSet::integers()) || analysis.fact(count).range.lo > 0)
+    return false;
+  const NodeId difference = expressions.producer(before_magnitude(expressions, call.operand(0).value()));
+  const auto is_count = [&](ValueId value) {
+    return value != ValueId::kAbsent && before_stretch(expressions, value) == count;
+  };
+  bool is_error = expressions.op(difference) == Opcode::kSub &&
+                  is_count(expressions.operand(difference, 0)) != is_count(expressions.operand(difference, 1));
+  const auto users = expressions.users(call.result());
+  if (!is_error && users.size() == 1)
+    is_error = expressions.complement(expressions.result(users.front())) == call.result();
+  if (!is_error || is_replaced_later(expressions, call.result())) return false;
+  out.report(
+         findings::Severity::kWarning, call.id(),
+         fmt::format("an error is divided by {}, an integer that nothing keeps off 0", Operand(analysis, count).name()))
+      .certainty(ops::Certainty::kMay, fmt::format("{} has 0 among its elements", Operand(analysis, count).name()))
+      .fix("keep the divisor at least 1, as with a Clip, or leave the samples without any out");
+  return true;
+}
+
 void check_divisor(const Expressions& expressions, const NodeCall& call, Reporter& out) {
   const dataflow::Analysis& analysis = call.analysis();
   const Operand divisor = call.operand(1);
@@ -188,6 +242,7 @@ void check_divisor(const Expressions& expressions, const NodeCall& call, Reporte
         .fix("correct the divisor");
     return;
   }
+  if (check_relative_error(expressions, call, out)) return;
   if (!is_cut_off_at_zero(expressions, divisor.value())) return;
   const ValueId cut = before_stretch(expressions, divisor.value());
   out.report(findings::Severity::kWarning, call.id(),
@@ -195,6 +250,70 @@ void check_divisor(const Expressions& expressions, const NodeCall& call, Reporte
       .certainty(ops::Certainty::kMay, fmt::format("{} has 0 among its elements", divisor.name()))
       .note_at(expressions.producer(cut), "negative numbers become 0 here")
       .fix("make the lower bound a small positive number, such as 1e-6, or leave those elements out");
+}
+
+/// A function with two limits that large arguments round to, before moves and numbers; kNone for anything else.
+NodeId squashed_by(const Expressions& expressions, ValueId value) {
+  constexpr double kLarge = 40, kLarger = 60;
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    value = before_moves(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    if (node == NodeId::kNone || opcode == Opcode::kSigmoid) return node;
+    if (opcode == Opcode::kConcat) {
+      // With the limits themselves around it.
+      ValueId squashed = ValueId::kAbsent;
+      constexpr std::size_t kMostParts = 4;
+      for (std::size_t i = 0; i < kMostParts; ++i) {
+        const ValueId part = expressions.operand(node, i);
+        if (part == ValueId::kAbsent || number_of(Operand(expressions.analysis(), part))) continue;
+        if (squashed != ValueId::kAbsent) return NodeId::kNone;
+        squashed = part;
+      }
+      value = squashed;
+      continue;
+    }
+    if (const auto numbered = with_number(expressions, node);
+        numbered && (opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul ||
+                     (opcode == Opcode::kDiv && !numbered->is_first))) {
+      value = numbered->value;
+      continue;
+    }
+    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+    if (element == nullptr || opcode == Opcode::kSign || opcode == Opcode::kClip) return NodeId::kNone;
+    const auto at = [&](double number) { return element({std::array{number}, {}}); };
+    const bool has_limits =
+        std::isfinite(at(kLarge)) && at(kLarge) == at(kLarger) && at(-kLarge) == at(-kLarger) && at(1) != at(kLarge);
+    return has_limits && at(-kLarge) != at(kLarge) ? node : NodeId::kNone;
+  }
+  return NodeId::kNone;
+}
+
+/// A share between two thresholds: both ends round to the same limit where the score is far from them.
+bool check_gap(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+  constexpr double kSaturates = 40;
+  const dataflow::Analysis& analysis = call.analysis();
+  const NodeId gap = expressions.producer(before_stretch(expressions, call.operand(0).value()));
+  if (expressions.op(gap) != Opcode::kSub || expressions.operand(gap, 0) == expressions.operand(gap, 1)) return false;
+  NodeId ends[] = {NodeId::kNone, NodeId::kNone};
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    ends[side] = squashed_by(expressions, expressions.operand(gap, side));
+    if (ends[side] == NodeId::kNone) return false;
+    const ValueId argument = expressions.operand(ends[side], 0);
+    if (argument == ValueId::kAbsent || expressions.number(argument) ||
+        analysis.model().value(argument).initializer != nullptr || analysis.fact(argument).range.hi < kSaturates)
+      return false;
+  }
+  if (expressions.op(ends[0]) != expressions.op(ends[1])) return false;
+  const std::string_view name = NodeCall(analysis, ends[0]).op_name();
+  out.report(findings::Severity::kWarning, call.id(),
+             fmt::format("logarithm of a difference of two values of {}, which is 0 where both round to its limit, and "
+                         "negative where they are in the other order",
+                         name))
+      .certainty(ops::Certainty::kMay, fmt::format("a score is so far off that {} rounds to its limit", name))
+      .note_at(gap, "subtracted here")
+      .fix("keep the difference above 0, as with a Clip at 1e-6, and the thresholds in order");
+  return true;
 }
 
 /// p * log(p) of a softmax with scores of -infinity: 0 times -infinity.
@@ -257,7 +376,9 @@ void check_reached_edges(const ModelView& view, Reporter& out) {
     const ValueId rest = logarithm_of_rest(expressions, call.id());
     if (rest != ValueId::kAbsent && check_lost_bound(expressions, call, rest, out)) return;
     if (opcode != Opcode::kLog) return;
-    if (check_bytes(expressions, call, out) || check_product(expressions, call, out)) return;
+    if (check_bytes(expressions, call, out) || check_product(expressions, call, out) ||
+        check_gap(expressions, call, out))
+      return;
     const ValueId cut = before_stretch(expressions, operand.value());
     if (!is_cut_off_at_zero(expressions, cut)) return;
     const NodeId clip = expressions.producer(cut);
