@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,7 @@ class LossDetachedFromParameters : public Rule {
     }
     const losses::GradientReach& gradients = view.gradient_reach();
     check_terms(view, out);
-    check_codes(view, out);
+    if (!check_codes(view, out)) check_steps(view, out);
     // Losses inside bodies and functions get their operands from somewhere else.
     if (gradients.parameters.empty()) {
       check_by_use(view, out);
@@ -176,9 +177,9 @@ class LossDetachedFromParameters : public Rule {
 
   /// What is to be restored comes in by way of codes alone, through which no gradient goes: the layers before the codes
   /// are never trained. A straight-through estimate is another way.
-  static void check_codes(const ModelView& view, Reporter& out) {
+  static bool check_codes(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
-    if (one_float_outputs(analysis).empty()) return;
+    if (one_float_outputs(analysis).empty()) return false;
     losses::GradientWays& ways = out.shared<losses::GradientWays>();
     for (const losses::LossSite& loss : view.losses()) {
       const Value& target =
@@ -193,8 +194,83 @@ class LossDetachedFromParameters : public Rule {
       out.report(stop, fmt::format("{} is restored from codes, and no gradient reaches the weights before them",
                                    Operand(analysis, input).name()))
           .note_at(stop, stop_text(analysis, stop));
-      return;
+      return true;
     }
+    return false;
+  }
+
+  /// Layers before a rounding, a sign or a threshold that get no gradient by another way, where a layer after it is
+  /// trained.
+  static void check_steps(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    losses::GradientWays& ways = out.shared<losses::GradientWays>();
+    std::optional<std::set<ValueId>> reached;
+    bool is_followed = true;
+    each_node_of_step(view, out, [&](const losses::Expressions& expressions, const NodeCall& call) {
+      const Operand operand = call.operand(0);
+      if (!is_followed ||
+          (!call.is(ops::Opcode::kRound) && !call.is(ops::Opcode::kSign) && !call.is(ops::Opcode::kCompare)) ||
+          !operand.present() || !operand.fact().dtypes.proves(DTypeSet::floats()) ||
+          !ways.of_loss(operand.value()).reaches_weight)
+        return;
+      if (!reached) reached = ways.reached(one_float_outputs(analysis));
+      is_followed = reached.has_value();
+      if (!is_followed || reached->contains(operand.value())) return;
+      const NodeId before = untrained_layer(expressions, operand.value(), *reached);
+      const NodeId after = before == NodeId::kNone ? before : trained_layer(expressions, call, *reached);
+      if (after == NodeId::kNone) return;
+      out.report(call.id(), fmt::format("no gradient passes {}, and the weights before it get none by another way",
+                                        call.op_name()))
+          .note_at(before, "this layer is never trained")
+          .note_at(after, "what is computed of it goes into a layer that is trained")
+          .fix("pass the gradient straight through: x + (rounded - x).detach(), or use noise in place of the rounding");
+    });
+  }
+
+  /// The layer nearest before a value, where no gradient comes to any weights before it; kNone where one does.
+  static NodeId untrained_layer(const losses::Expressions& expressions, ValueId value,
+                                const std::set<ValueId>& reached) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    NodeId found = NodeId::kNone;
+    bool is_trained = false;
+    walk_back(expressions, value, [&](ValueId, NodeId node) {
+      if (!is_layer(expressions, node)) return !is_trained;
+      if (found == NodeId::kNone) found = node;
+      for (const ValueId operand : analysis.operands(node))
+        is_trained =
+            is_trained || (operand != ValueId::kAbsent && analysis.model().value(operand).initializer != nullptr &&
+                           reached.contains(operand));
+      return !is_trained;
+    });
+    return is_trained ? NodeId::kNone : found;
+  }
+
+  static bool is_layer(const losses::Expressions& expressions, NodeId node) {
+    const ops::Opcode opcode = expressions.op(node);
+    if (opcode != ops::Opcode::kMatMul && opcode != ops::Opcode::kConv) return false;
+    ValueId weights = expressions.operand(node, 1);
+    if (expressions.op_of(weights) == ops::Opcode::kTranspose)
+      weights = expressions.operand(expressions.producer(weights), 0);
+    return weights != ValueId::kAbsent && expressions.analysis().model().value(weights).initializer != nullptr;
+  }
+
+  /// A layer that takes the steps, moved, scaled and bounded, and whose results gradients come to.
+  static NodeId trained_layer(const losses::Expressions& expressions, const NodeCall& call,
+                              const std::set<ValueId>& reached) {
+    constexpr std::size_t kMaxValues = 12;
+    std::vector<ValueId> values{call.result()};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        const ops::Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (result == ValueId::kAbsent) continue;
+        if (is_layer(expressions, user) && expressions.operand(user, 0) == values[i] && reached.contains(result))
+          return user;
+        const bool passes = opcode == ops::Opcode::kCast || opcode == ops::Opcode::kClip ||
+                            ops::moves_elements(opcode) || with_number(expressions, user);
+        if (passes && values.size() < kMaxValues) values.push_back(result);
+      }
+    return NodeId::kNone;
   }
 
   /// 1 - an overlap divided by a size, both of classes that have been chosen: a metric would not be taken from 1.
