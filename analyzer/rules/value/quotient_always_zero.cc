@@ -46,6 +46,7 @@ class QuotientAlwaysZero : public Rule {
           .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", name));
       return;
     }
+    if (check_ratio(call, counted, out)) return;
     const Range& divisor = below.fact().range;
     if (divisor.lo != divisor.hi || divisor.nan || !(divisor.lo >= 1)) return;
     // A remainder, or another number that the program itself keeps below the divisor.
@@ -88,10 +89,13 @@ class QuotientAlwaysZero : public Rule {
   /// Numbers from 0 to below the divisor. Those up to the divisor may be a mask of 0 and 255, unless they are a
   /// picture.
   static bool check_share(const NodeCall& call, const Operand& counted, Reporter& out) {
-    if (is_index(call, counted) || !call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers()))
-      return false;
     const Operand above = call.operand(0), below = call.operand(1);
     const Range &range = above.fact().range, &divisor = below.fact().range;
+    // Shares of an axis: 0, 1, 2, ... by as many as there are.
+    const bool is_share = range.lo == 0 && range.hi == divisor.lo - 1 && !one_float_outputs(call.analysis()).empty();
+    if ((is_index(call, counted) && !is_share) ||
+        !call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers()))
+      return false;
     const std::string name = above.name();
     if (divisor.lo == divisor.hi && divisor.lo >= 2 && range.lo >= 0 && range.lo < range.hi &&
         (range.hi < divisor.lo || (range.hi == divisor.lo && is_picture(call, counted)))) {
@@ -104,6 +108,40 @@ class QuotientAlwaysZero : public Rule {
       return true;
     }
     return false;
+  }
+
+  /// One count by another, both given for each sample, of which a feature is made.
+  static bool check_ratio(const NodeCall& call, const Operand& counted, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    Operand total = source(call.operand(1), call);
+    // Kept off 0.
+    const NodeId guard = expressions.producer(total.value());
+    if (const auto guarded = with_number(expressions, guard);
+        guarded && (expressions.op(guard) == ops::Opcode::kMax || expressions.op(guard) == ops::Opcode::kAdd))
+      total = source(Operand(analysis, guarded->value), call);
+    if (!is_input(analysis, counted.value()) || !is_input(analysis, total.value()) ||
+        counted.value() == total.value() || !total.fact().dtypes.proves(DTypeSet::integers()) ||
+        expressions.dims(counted.value()).empty() || expressions.dims(total.value()).empty())
+      return false;
+    // What is left over is used as well. Exporters ask only whether there is any.
+    for (const NodeId user : analysis.users(call.operand(0).value())) {
+      const NodeCall use(analysis, user);
+      if (!use.is(ops::Opcode::kMod) || use.operand(1).value() != call.operand(1).value()) continue;
+      for (const NodeId next : expressions.users(use.result())) {
+        const ops::Opcode opcode = expressions.op(next);
+        const bool asks =
+            opcode == ops::Opcode::kEqual || opcode == ops::Opcode::kCompare ||
+            (opcode == ops::Opcode::kCast && analysis.fact(expressions.result(next)).dtypes == DTypeSet(DType::kBool));
+        if (!asks) return false;
+      }
+    }
+    out.report(call.id(), fmt::format("integer division of {} by {} has no fraction: it is 0 wherever {} is less",
+                                      counted.name(), total.name(), counted.name()))
+        .certainty(ops::Certainty::kMay,
+                   fmt::format("an element of {} is less than the one of {}", counted.name(), total.name()))
+        .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", counted.name()));
+    return true;
   }
 
   /// A total by so many times a part of it, as classes are weighed: 0 for each part that is larger than their mean.
