@@ -39,7 +39,7 @@ class ProbabilityOutOfRange : public Rule {
     if (!target.present() || target.taint().has(Aspect::kValue) || !target.fact().dtypes.proves(DTypeSet::floats()))
       return;
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    if (binary && check_chosen(expressions, loss, out)) return;
+    if (binary && (check_chosen(expressions, loss, out) || check_bounds(expressions, loss, out))) return;
     const losses::Formula formula(expressions, loss.target);
     const auto parts = formula.parts();
     std::optional<std::size_t> label;
@@ -111,6 +111,43 @@ class ProbabilityOutOfRange : public Rule {
                            target.name(), *no, *yes))
         .origin(target, Aspect::kValue)
         .fix("make the labels probabilities: between 0 and 1, and 1 in sum over the classes");
+    return true;
+  }
+
+  /// Numbers from 1 to 5, to which the program itself has brought what it was given.
+  static bool check_bounds(const losses::Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    const Operand target(expressions.analysis(), loss.target);
+    const Range& range = target.fact().range;
+    constexpr double kOff = 1e-2, kLarge = 1e9;
+    if (!std::isfinite(range.lo) || !std::isfinite(range.hi) || range.lo > range.hi ||
+        (range.lo >= -kOff && range.hi <= 1 + kOff))
+      return false;
+    const losses::Formula formula(expressions, loss.target);
+    const auto parts = formula.parts();
+    std::optional<std::size_t> given;
+    bool is_bounded = false;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const ops::Opcode opcode = expressions.op(parts[i].node);
+      is_bounded = is_bounded || opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin;
+      if (parts[i].kind != losses::Formula::PartKind::kLeaf) continue;
+      if (given || parts[i].value == ValueId::kAbsent) return false;
+      given = i;
+    }
+    if (!given || !is_bounded) return false;
+    const auto at = [&](double number) {
+      const losses::Formula::Assignment assigned[] = {{*given, number}};
+      return formula.evaluate(assigned, 0);
+    };
+    // Both bounds are reached, and one of them is no probability.
+    const double low = std::min(at(-kLarge), at(kLarge)), high = std::max(at(-kLarge), at(kLarge));
+    if (!(low < high) || std::abs(low - range.lo) > kOff || std::abs(high - range.hi) > kOff) return false;
+    out.report(findings::Severity::kWarning, loss.anchor,
+               fmt::format("{} takes probabilities as targets, {} is in {}", ops::to_text(loss.kind), target.name(),
+                           range.to_text()))
+        .origin(target, Aspect::kValue)
+        .fix(low == 0
+                 ? fmt::format("divide the targets by {:.4g}", high)
+                 : fmt::format("scale the targets to [0, 1]: subtract {:.4g} and divide by {:.4g}", low, high - low));
     return true;
   }
 
