@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "ir/ops/opcode.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -15,7 +20,8 @@ class InterpolatedClasses : public Rule {
  public:
   InterpolatedClasses()
       : Rule({"TL-V540", "interpolated-classes", "value", findings::Severity::kWarning,
-              "a map of class numbers that is resized by interpolation"}) {}
+              "numbers of classes that are mixed like quantities"},
+             {passes::Pass::kLosses}) {}
 
   bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     const OpSchema* schema = find_any_version(domain, name);
@@ -37,8 +43,68 @@ class InterpolatedClasses : public Rule {
         .fix("use the mode nearest, or resize the scores before the classes are chosen");
   }
 
+  /// The class of a mixture of two samples: a share of one number and the rest of the other.
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (!ops::takes_class_indices(loss.kind)) return;
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const NodeId cut = where_cut(expressions, loss.target);
+    if (cut == NodeId::kNone) return;
+    const ValueId mixed = expressions.operand(cut, 0);
+    const losses::Formula formula(expressions, mixed);
+    std::vector<std::size_t> labels;
+    bool has_share = false;
+    for (std::size_t at = 0; at < formula.parts().size(); ++at) {
+      const losses::Formula::Part& part = formula.parts()[at];
+      if (part.kind != losses::Formula::PartKind::kLeaf) continue;
+      if (part.value == ValueId::kAbsent || analysis.taint(part.value).has(Aspect::kValue)) return;
+      const DTypeSet dtypes = analysis.fact(part.value).dtypes;
+      if (dtypes.proves(DTypeSet::integers()))
+        labels.push_back(at);
+      else if (!dtypes.proves(DTypeSet::floats()) || !is_scalar(expressions, part.value))
+        return;  // a mask chooses
+      else
+        has_share = true;
+    }
+    if (labels.size() != 2 || !has_share) return;
+    const auto at = [&](double first, double second, int variant) {
+      const losses::Formula::Assignment given[] = {{labels[0], first}, {labels[1], second}};
+      return formula.evaluate(given, variant);
+    };
+    constexpr double kRounding = 1e-6, kFew = 2, kMany = 8;
+    for (const int variant : {0, 1}) {
+      const double mixture = at(kFew, kMany, variant);
+      if (std::abs(at(kFew, kFew, variant) - kFew) > kRounding || !(mixture > kFew && mixture < kMany)) return;
+    }
+    out.report(cut, fmt::format("{} mixes numbers of classes as if they were quantities: between 2 and 8 it has 5",
+                                Operand(analysis, mixed).name()))
+        .note_at(loss.anchor, "taken for classes again here")
+        .fix("mix the losses: share * loss(scores, first) + (1 - share) * loss(scores, second)");
+  }
+
  private:
   static constexpr int kMaxSteps = 8;
+
+  /// One number for all samples.
+  static bool is_scalar(const losses::Expressions& expressions, ValueId value) {
+    const Fact& fact = expressions.analysis().fact(value);
+    return fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked &&
+           std::ranges::all_of(expressions.dims(value),
+                               [&](Dim dim) { return expressions.analysis().facts().dims().is_constant(dim, 1); });
+  }
+
+  /// The cast to integers that a target went through, with nothing but moves since; kNone without one.
+  static NodeId where_cut(const losses::Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const ValueId before = expressions.operand(node, 0);
+      if (before == ValueId::kAbsent || (opcode != Opcode::kCast && !ops::moves_elements(opcode))) return NodeId::kNone;
+      if (opcode == Opcode::kCast && analysis.fact(before).dtypes.proves(DTypeSet::floats())) return node;
+      value = before;
+    }
+    return NodeId::kNone;
+  }
 
   /// Where the classes are chosen, before casts and views.
   static NodeId classes_before(const NodeCall& call) {
