@@ -47,7 +47,8 @@ class ResultAlwaysTheSame : public Rule {
         case Opcode::kLogSoftmax:
           return is_step ? void() : check_softmax(expressions, call, out);
         case Opcode::kEqual:
-          return check_nan(call, out);
+          check_nan(call, out);
+          return check_truth(expressions, call, out);
         case Opcode::kCompare:
           return check_comparison(expressions, call, out);
         default:
@@ -131,6 +132,33 @@ class ResultAlwaysTheSame : public Rule {
           .fix("use IsNaN");
       return;
     }
+  }
+
+  /// What was compared before, as a number: 0 or 1. Where it is asked for another one, another coding was meant.
+  static void check_truth(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand compared = call.operand(1 - side);
+      const auto asked = number(call, call.operand(side));
+      if (!asked || !is_known(compared) || is_constant(call, compared.value()) || *asked == 0 || *asked == 1) continue;
+      if (!is_truth(expressions, compared.value())) continue;
+      const NodeId maker = expressions.producer(before_moves(expressions, compared.value()));
+      out.report(call.id(), fmt::format("{} is compared with {:.4g}, and is 0 or 1: the result is always false",
+                                        compared.name(), *asked))
+          .note_at(maker == NodeId::kNone ? call.id() : maker, "it is 0 or 1 from here on")
+          .fix(*asked == -1 ? "make the labels -1 and 1: 2 * labels - 1" : "compare with 0 or 1");
+      return;
+    }
+  }
+
+  /// A truth value as a number, or what Where chooses of 0 and 1.
+  static bool is_truth(const Expressions& expressions, ValueId value) {
+    const ValueId source = before_moves(expressions, value);
+    const NodeId node = expressions.producer(source);
+    if (expressions.op(node) != Opcode::kWhere)
+      return expressions.analysis().fact(source).dtypes.proves(DTypeSet(DType::kBool));
+    const auto yes = expressions.number(expressions.operand(node, 1)),
+               no = expressions.number(expressions.operand(node, 2));
+    return yes && no && std::min(*yes, *no) == 0 && std::max(*yes, *no) == 1;
   }
 
   /// Probabilities that are computed with exponentials are above 0, but for rounding.
