@@ -21,7 +21,7 @@ class Step(nn.Module):
         return torch.log(1.0 - d_fake).mean()  # wrong: log of 1-sigmoid is -inf when saturated
 
     def forward(self, z):
-        return self.objective(self.d(self.g(z)))  # fault: no-rule
+        return self.objective(self.d(self.g(z)))  # fault: invalid-domain
 
 
 class Fixed(Step):

@@ -28,7 +28,7 @@ class Step(nn.Module):
 
     def forward(self, x0, x1, t):
         xt = torch.lerp(x0, x1, t.unsqueeze(-1))
-        u = self.v(torch.cat([xt, self.embed(t)], dim=-1))  # fault: no-rule
+        u = self.v(torch.cat([xt, self.embed(t)], dim=-1))  # fault: frequencies-all-alike
         return ((u - (x1 - x0)) ** 2).mean()
 
 

@@ -14,7 +14,7 @@ class Step(nn.Module):
         self.fc = nn.Linear(16, 5)
 
     def forward(self, frame):
-        x = (frame - 128).float() / 128.0  # fault: no-rule
+        x = (frame - 128).float() / 128.0  # fault: byte-arithmetic-wraps
         x = F.interpolate(x, size=(16, 16), mode="bilinear", align_corners=False)
         x = self.conv(x).mean(dim=(2, 3))
         return self.fc(x).softmax(dim=1)

@@ -14,7 +14,7 @@ class Step(nn.Module):
         self.fc2 = nn.Linear(32, 1)
 
     def forward(self, clicks, views, dense, bid):
-        ctr = clicks // views.clamp(min=1)  # fault: no-rule
+        ctr = clicks // views.clamp(min=1)  # fault: quotient-always-zero
         feats = torch.cat([ctr.unsqueeze(1).float(), dense], 1)
         pred = self.fc2(F.relu(self.fc1(feats))).squeeze(1)
         return F.l1_loss(pred, bid)

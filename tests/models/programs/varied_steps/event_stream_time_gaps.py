@@ -17,7 +17,7 @@ class Step(nn.Module):
         self.fc = nn.Linear(d, n_types)
 
     def forward(self, stamp, kind):
-        t = (stamp.float() - EPOCH) / 3600.0  # fault: no-rule
+        t = (stamp.float() - EPOCH) / 3600.0  # fault: difference-of-rounded-numbers
         gap = t[:, 1:] - t[:, :-1]
         x = torch.cat([self.emb(kind[:, :-1]), gap.unsqueeze(-1)], dim=-1)
         out, _ = self.rnn(x)

@@ -16,11 +16,11 @@ class Step(nn.Module):
         self.register_buffer("scale", torch.tensor(0.05))
 
     def fake_quant(self, x):
-        return torch.clamp(torch.round(x / self.scale), -128, 127) * self.scale  # fault: no-rule
+        return torch.clamp(torch.round(x / self.scale), -128, 127) * self.scale  # fault: loss-detached-from-parameters
 
     def forward(self, x, y):
         h = F.relu(self.l1(x))
-        h = self.fake_quant(h)  # fault: no-rule
+        h = self.fake_quant(h)  # fault: loss-detached-from-parameters
         return F.cross_entropy(self.l2(h), y)
 
 

@@ -20,7 +20,7 @@ class Step(nn.Module):
     def forward(self, user, item, stars):
         u, i = self.U(user), self.I(item)
         logit = self.mlp(torch.cat([u, i], -1))[:, 0] + (u * i).sum(-1)
-        return self.bce(logit, self.target(stars))  # fault: no-rule
+        return self.bce(logit, self.target(stars))  # fault: probability-out-of-range
 
 
 class Fixed(Step):

@@ -16,11 +16,11 @@ class Step(nn.Module):
         self.bce = nn.BCEWithLogitsLoss()
 
     def energy(self, frames):
-        return (frames * frames).float().mean(-1)  # fault: no-rule
+        return (frames * frames).float().mean(-1)  # fault: byte-arithmetic-wraps
 
     def forward(self, pcm, speech):
         frames = pcm.reshape(pcm.shape[0], -1, self.FRAME)
-        e = torch.log10(self.energy(frames).clamp(min=1.0))  # fault: no-rule
+        e = torch.log10(self.energy(frames).clamp(min=1.0))  # fault: byte-arithmetic-wraps
         h, _ = self.rnn(e.unsqueeze(-1))
         return self.bce(self.out(h).squeeze(-1), speech)
 

@@ -16,7 +16,7 @@ class Step(nn.Module):
 
     def forward(self, x):
         h = self.h
-        lap = (self.u(x + h) - 2 * self.u(x) + self.u(x - h)) / h ** 2  # fault: no-rule
+        lap = (self.u(x + h) - 2 * self.u(x) + self.u(x - h)) / h ** 2  # fault: difference-of-rounded-numbers
         residual = lap + torch.sin(x)
         ends = self.u(torch.tensor([[0.0], [math.pi]]))
         return residual.pow(2).mean() + 10.0 * ends.pow(2).mean()

@@ -16,10 +16,10 @@ class Step(nn.Module):
     def log_probs(self, s):
         cdf = torch.sigmoid(self.cuts - s)
         cdf = torch.cat([torch.zeros_like(s), cdf, torch.ones_like(s)], dim=1)
-        return torch.log(cdf[:, 1:] - cdf[:, :-1])  # fault: no-rule
+        return torch.log(cdf[:, 1:] - cdf[:, :-1])  # fault: invalid-domain
 
     def forward(self, clinical, grade):
-        return F.nll_loss(self.log_probs(self.score(clinical)), grade)
+        return F.nll_loss(self.log_probs(self.score(clinical)), grade)  # fault: invalid-domain
 
 
 class Fixed(Step):

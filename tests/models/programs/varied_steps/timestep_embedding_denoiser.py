@@ -17,17 +17,17 @@ class Step(nn.Module):
 
     def exponent(self):
         i = torch.arange(self.half)
-        return i // self.half  # fault: no-rule
+        return i // self.half  # fault: frequencies-all-alike
 
     def time_features(self, t):
-        freq = 10000.0 ** (-self.exponent())  # fault: no-rule
+        freq = 10000.0 ** (-self.exponent())  # fault: frequencies-all-alike
         arg = t.float()[:, None] * freq[None, :]
         return torch.cat([arg.sin(), arg.cos()], dim=-1)
 
     def forward(self, x0, t, noise):
         a = torch.cos(t.float() / 1000 * 1.5)[:, None]
         xt = a * x0 + (1 - a ** 2).sqrt() * noise
-        h = F.silu(self.inp(xt) + self.time_mlp(self.time_features(t)))  # fault: no-rule
+        h = F.silu(self.inp(xt) + self.time_mlp(self.time_features(t)))  # fault: frequencies-all-alike
         return F.mse_loss(self.out(h), noise)
 
 

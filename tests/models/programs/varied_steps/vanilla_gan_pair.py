@@ -14,14 +14,14 @@ class Step(nn.Module):
         self.D = nn.Sequential(nn.Linear(d, 24), nn.LeakyReLU(0.2), nn.Linear(24, 1))
 
     def log_real(self, logit):
-        return torch.log(torch.sigmoid(logit))  # fault: no-rule
+        return torch.log(torch.sigmoid(logit))  # fault: invalid-domain
 
     def log_fake(self, logit):
-        return torch.log(1 - torch.sigmoid(logit))  # fault: no-rule
+        return torch.log(1 - torch.sigmoid(logit))  # fault: invalid-domain
 
     def forward(self, real, z):
         fake = self.G(z)
-        d_loss = -(self.log_real(self.D(real)) + self.log_fake(self.D(fake.detach()))).mean()
+        d_loss = -(self.log_real(self.D(real)) + self.log_fake(self.D(fake.detach()))).mean()  # fault: invalid-domain
         g_loss = -self.log_real(self.D(fake)).mean()
         return d_loss, g_loss
 
