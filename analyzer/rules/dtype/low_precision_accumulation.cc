@@ -28,14 +28,15 @@ class LowPrecisionAccumulation : public Rule {
     if (data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape)) return;
     const auto count = summed(call);
     if (check_squares(call, summed_at_least(call), out)) return;
-    if (call.is(ops::Opcode::kReduceSumSquare) || data.value() != call.operand(0).value()) return;
+    if (call.is(ops::Opcode::kReduceSumSquare)) return;
     const Range& range = data.fact().range;
-    if (!count || range.lo > range.hi || !std::isfinite(range.lo) || !std::isfinite(range.hi)) return;
-    const auto terms = static_cast<double>(*count);
+    const std::int64_t least = count ? *count : summed_at_least(call);
+    if (least == 0 || range.lo > range.hi || !std::isfinite(range.lo) || !std::isfinite(range.hi)) return;
+    const auto terms = static_cast<double>(least);
     const bool always = terms * range.lo > kLargest || terms * range.hi < -kLargest;
     if (!always) return;
-    out.report(call.id(), fmt::format("the sum of {} elements of {} in {} is beyond float16, which ends at 65504",
-                                      *count, data.name(), range.to_text()))
+    out.report(call.id(), fmt::format("the sum of {}{} elements of {} in {} is beyond float16, which ends at 65504",
+                                      count ? "" : "at least ", least, data.name(), range.to_text()))
         .origin(data, Aspect::kDtype)
         .fix("sum in float32: cast before the reduction and back after it");
   }

@@ -130,10 +130,69 @@ class OverflowInCast : public Rule {
     return false;
   }
 
+  static constexpr double kLargest = 65504;
+
+  /// How far elements typically are from each other, as far as the program itself says: an eighth of the range that it
+  /// brings them to, and what sums, numbers and weights make of it. 0 where nothing is known.
+  static double typical_size(const losses::Expressions& expressions, ValueId value, int depth) {
+    constexpr double kShare = 8, kShareOfWeights = 4;
+    if (value == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return 0;
+    expressions.charge(8);
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Range& range = analysis.fact(value).range;
+    if (analysis.fact(value).kind != ValueKind::kTensor || analysis.taint(value).has(Aspect::kValue)) return 0;
+    if (std::isfinite(range.lo) && std::isfinite(range.hi) && range.hi - range.lo < kLargest)
+      return (range.hi - range.lo) / kShare;
+    const NodeId node = expressions.producer(value);
+    const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+    const auto scaled = with_number(expressions, node);
+    switch (expressions.op(node)) {
+      case ops::Opcode::kAdd:
+      case ops::Opcode::kSub:
+        return std::fmax(typical_size(expressions, first, depth - 1), typical_size(expressions, second, depth - 1));
+      case ops::Opcode::kMul:
+        return scaled ? std::abs(scaled->number) * typical_size(expressions, scaled->value, depth - 1) : 0;
+      case ops::Opcode::kMatMul:
+      case ops::Opcode::kEinsum:
+      case ops::Opcode::kConv:
+        for (const ValueId weights : {first, second})
+          if (weights != ValueId::kAbsent && analysis.model().value(weights).initializer != nullptr) {
+            const Range& spread = analysis.fact(weights).range;
+            return std::isfinite(spread.lo) && std::isfinite(spread.hi)
+                       ? (spread.hi - spread.lo) / kShareOfWeights *
+                             typical_size(expressions, weights == first ? second : first, depth - 1)
+                       : 0;
+          }
+        return 0;
+      default:
+        return expressions.op(node) == ops::Opcode::kCast || ops::moves_elements(expressions.op(node))
+                   ? typical_size(expressions, first, depth - 1)
+                   : 0;
+    }
+  }
+
+  /// Squares of differences of bytes, or of features of them.
+  static bool check_squares(const losses::Expressions& expressions, const NodeCall& call, double count, Reporter& out) {
+    constexpr int kMaxDepth = 12;
+    const ValueId added = before_stretch(expressions, call.operand(0).value());
+    const ValueId base =
+        call.is(ops::Opcode::kReduceSumSquare) ? call.operand(0).value() : square_base(expressions, added);
+    const ValueId difference = base == ValueId::kAbsent ? base : before_stretch(expressions, base);
+    if (expressions.op_of(difference) != ops::Opcode::kSub) return false;
+    const double typical = typical_size(expressions, difference, kMaxDepth);
+    if (!(count * typical * typical > kLargest)) return false;
+    out.report(call.id(), fmt::format("{} adds up {:.0f} squares of {} in float16, whose largest number is {}",
+                                      call.op_name(), count, Operand(call.analysis(), difference).name(), kLargest))
+        .certainty(ops::Certainty::kMay, fmt::format("the elements of {} are {:.0f} on the average",
+                                                     Operand(call.analysis(), difference).name(), typical))
+        .note_at(expressions.producer(difference), "subtracted here")
+        .fix("scale what is compared to [0, 1] first, or add up in float32");
+    return true;
+  }
+
   /// Bytes, or powers and products of them, that float16 cannot add up: the largest number it has is 65504. And squares
   /// of data that is scaled to such numbers.
   static void check_sum_of_bytes(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
-    constexpr double kLargest = 65504;
     const Operand data = call.operand(0);
     if (!data.present() || data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape) ||
         !is_sum_in_half(expressions, call))
@@ -147,6 +206,7 @@ class OverflowInCast : public Rule {
       if (!extent) return;
       count *= static_cast<double>(*extent);
     }
+    if (check_squares(expressions, call, count, out)) return;
     // What half of the largest byte comes to: pictures are not white everywhere.
     constexpr double kByte = 128, kShare = 0.5;
     const losses::Formula formula(expressions, data.value());
