@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/attributes.h"
@@ -31,6 +32,7 @@ class DifferenceOfRoundedNumbers : public Rule {
 
  private:
   static constexpr int kMaxSteps = 12;
+  static constexpr double kNoticed = 1e-2;  // of what a difference is in the end
 
   /// Bits after the first of a number in the dtype; 0 for others.
   static int precision_of(DTypeSet dtypes) {
@@ -101,10 +103,10 @@ class DifferenceOfRoundedNumbers : public Rule {
   }
 
   static void check_offset(const Expressions& expressions, const NodeCall& call, Reporter& out) {
-    constexpr double kNoticed = 1e-2;  // of what the difference is in the end
     const dataflow::Analysis& analysis = call.analysis();
     const auto offset = with_number(expressions, call.id());
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
+    if (!offset && call.is(Opcode::kSub)) check_neighbours(expressions, call, out);
     if (!offset || precision == 0 || !std::isfinite(offset->number) || expressions.number(offset->value)) return;
     // Cheap, and true of nearly all.
     if (std::abs(offset->number) < 2) return;
@@ -125,6 +127,53 @@ class DifferenceOfRoundedNumbers : public Rule {
                                       integers.name(), dtype.to_text(), std::abs(offset->number), spacing))
         .note_at(found->cast, fmt::format("{} is cast here", integers.name()))
         .fix("subtract first, and cast the difference");
+  }
+
+  /// The number from which on the program itself has the integers: a bound of what they are, or what it adds to them.
+  static double least_size(const Expressions& expressions, ValueId integers) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const ValueId source = before_stretch(expressions, integers);
+    const Range& range = analysis.fact(source).range;
+    const double bound = range.lo > 0 ? range.lo : range.hi < 0 ? -range.hi : 0;
+    const auto added = with_number(expressions, expressions.producer(source));
+    const Opcode opcode = expressions.op_of(source);
+    const bool adds = added && (opcode == Opcode::kAdd || opcode == Opcode::kSub);
+    return std::fmax(bound, adds ? std::abs(added->number) : 0);
+  }
+
+  /// Elements of one tensor of large integers, subtracted from each other after they were cast.
+  static void check_neighbours(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const ValueId first = before_moves_of_floats(expressions, call.operand(0).value()),
+                  second = before_moves_of_floats(expressions, call.operand(1).value());
+    const NodeId cast = expressions.producer(first);
+    if (first == ValueId::kAbsent || first != second || call.operand(0).value() == call.operand(1).value() ||
+        expressions.op(cast) != Opcode::kCast)
+      return;
+    const ValueId integers = expressions.operand(cast, 0);
+    const int narrow = precision_of(analysis.fact(first).dtypes);
+    if (integers == ValueId::kAbsent || narrow == 0 || !analysis.fact(integers).dtypes.proves(DTypeSet::integers()) ||
+        analysis.taint(integers).has(Aspect::kValue))
+      return;
+    const double at = least_size(expressions, integers);
+    if (at < std::ldexp(1.0, narrow + 1) || !std::isfinite(at)) return;
+    const double spacing = std::ldexp(1.0, std::ilogb(at) - narrow);
+    if (spacing * scale_after(expressions, call.result()) < kNoticed) return;
+    out.report(call.id(),
+               fmt::format("elements of {} are subtracted from each other after they were rounded to {}: "
+                           "numbers of that size are {:.6g} apart",
+                           Operand(analysis, integers).name(), analysis.fact(first).dtypes.to_text(), spacing))
+        .note_at(cast, fmt::format("{} is cast here", Operand(analysis, integers).name()))
+        .fix("subtract first, and cast the difference");
+  }
+
+  static ValueId before_moves_of_floats(const Expressions& expressions, ValueId value) {
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      if (!ops::moves_elements(expressions.op(node))) break;
+      value = expressions.operand(node, 0);
+    }
+    return value;
   }
 
   // ---- difference quotients over a step that is too short
@@ -206,8 +255,31 @@ class DifferenceOfRoundedNumbers : public Rule {
     return value;
   }
 
-  static void check_quotient(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+  /// All of them are computed alike at points that are a step apart: one by one, or of points that were joined.
+  static bool are_moved(const Expressions& expressions, const std::vector<Term>& terms) {
     constexpr int kMaxDepth = 48;
+    int left = 400;
+    bool found = true;
+    for (std::size_t i = 1; i < terms.size() && found; ++i)
+      found = compare(expressions, terms[0].value, terms[i].value, kMaxDepth, left) == Alike::kMoved;
+    if (found) return true;
+    const ValueId joined = before_moves(expressions, terms[0].value);
+    for (const Term& term : terms)
+      if (before_moves(expressions, term.value) != joined) return false;
+    walk_back(expressions, joined, [&](ValueId, NodeId node) {
+      if (expressions.op(node) == Opcode::kConcat) {
+        const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+        if (first != second && first != ValueId::kAbsent && second != ValueId::kAbsent) {
+          const ValueId from = before_step(expressions, first), to = before_step(expressions, second);
+          found = found || from == to || from == second || to == first;
+        }
+      }
+      return !found;
+    });
+    return found;
+  }
+
+  static void check_quotient(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
     if (precision == 0) return;
@@ -237,9 +309,7 @@ class DifferenceOfRoundedNumbers : public Rule {
     double sum = 0;
     for (const Term& term : terms) sum += term.factor;
     if (std::abs(sum) > 1e-6) return;
-    int left = 400;
-    for (std::size_t i = 1; i < terms.size(); ++i)
-      if (compare(expressions, terms[0].value, terms[i].value, kMaxDepth, left) != Alike::kMoved) return;
+    if (!are_moved(expressions, terms)) return;
     const NodeId difference = expressions.producer(value);
     out.report(call.id(),
                fmt::format("a difference of what is computed at points close together is multiplied by {:.3g}: {} has "
