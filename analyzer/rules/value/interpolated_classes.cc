@@ -60,7 +60,7 @@ class InterpolatedClasses : public Rule {
       const DTypeSet dtypes = analysis.fact(part.value).dtypes;
       if (dtypes.proves(DTypeSet::integers()))
         labels.push_back(at);
-      else if (!dtypes.proves(DTypeSet::floats()) || !is_scalar(expressions, part.value))
+      else if (!dtypes.proves(DTypeSet::floats()) || !is_share(expressions, part.value))
         return;  // a mask chooses
       else
         has_share = true;
@@ -83,6 +83,25 @@ class InterpolatedClasses : public Rule {
 
  private:
   static constexpr int kMaxSteps = 8;
+
+  /// One number for all samples, or one for each that pictures are mixed with, too. Another one may be a mask.
+  static bool is_share(const losses::Expressions& expressions, ValueId value) {
+    if (is_scalar(expressions, value)) return true;
+    constexpr std::size_t kMaxValues = 8, kRankOfFeatures = 2;
+    std::vector<ValueId> values{value};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        const ValueId result = expressions.result(user);
+        if (result == ValueId::kAbsent) continue;
+        const ValueId other = expressions.op(user) == Opcode::kMul ? expressions.beside(user, values[i]) : result;
+        if (other != result && other != ValueId::kAbsent && expressions.dims(other).size() >= kRankOfFeatures &&
+            is_input(expressions.analysis(), before_moves(expressions, other)) &&
+            expressions.analysis().fact(other).dtypes.proves(DTypeSet::floats()))
+          return true;
+        if (ops::moves_elements(expressions.op(user)) && values.size() < kMaxValues) values.push_back(result);
+      }
+    return false;
+  }
 
   /// One number for all samples.
   static bool is_scalar(const losses::Expressions& expressions, ValueId value) {
