@@ -100,7 +100,9 @@ class ByteArithmeticWraps : public Rule {
     if (!step || (step->most >= type.lo && step->most <= type.hi)) return;
     // No label and no mask is squared, nor has it two bytes.
     const bool is_number = step->is_square || type.hi > kLargestByte;
-    const NodeId use = is_number ? number_use(expressions, call.result()) : picture_use(expressions, call.result());
+    NodeId use = picture_use(expressions, call.result());
+    const bool is_picture = use != NodeId::kNone;
+    if (!is_picture && is_number) use = number_use(expressions, call.result());
     if (use == NodeId::kNone) return;
     const double span = type.hi - type.lo + 1, most = step->most;
     const double wrapped = most - std::floor((most - type.lo) / span) * span;
@@ -112,7 +114,7 @@ class ByteArithmeticWraps : public Rule {
         .certainty(ops::Certainty::kMay, step->other == ValueId::kAbsent
                                              ? fmt::format("{} has {:.0f} among its elements", name, step->witness)
                                              : fmt::format("{} are both {:.0f}", both, step->witness))
-        .note_at(use, is_number ? "used as a number here" : "used as a picture here")
+        .note_at(use, is_picture ? "used as a picture here" : "used as a number here")
         .fix("cast to a floating-point dtype first");
   }
 

@@ -19,9 +19,8 @@ class UnsignedDifferenceWraps : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      if (call.is(Opcode::kSub)) check_difference(expressions, call, out);
-    });
+    each_node(view, out, {Opcode::kSub},
+              [&](const Expressions& expressions, const NodeCall& call) { check_difference(expressions, call, out); });
   }
 
  private:
