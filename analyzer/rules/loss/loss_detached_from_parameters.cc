@@ -208,8 +208,9 @@ class LossDetachedFromParameters : public Rule {
     bool is_followed = true;
     each_node_of_step(view, out, [&](const losses::Expressions& expressions, const NodeCall& call) {
       const Operand operand = call.operand(0);
+      const bool cuts = call.is(ops::Opcode::kCast) && !losses::carries_gradients(analysis, call.result());
       if (!is_followed ||
-          (!call.is(ops::Opcode::kRound) && !call.is(ops::Opcode::kSign) && !call.is(ops::Opcode::kCompare)) ||
+          (!cuts && !call.is(ops::Opcode::kRound) && !call.is(ops::Opcode::kSign) && !call.is(ops::Opcode::kCompare)) ||
           !operand.present() || !operand.fact().dtypes.proves(DTypeSet::floats()) ||
           !ways.of_loss(operand.value()).reaches_weight)
         return;

@@ -278,8 +278,9 @@ class InvalidDomain : public Rule {
       return false;
     const NodeId subtracts = expressions.producer(rest),
                  sigmoid = expressions.producer(before_stretch(expressions, share));
-    if (expressions.op(sigmoid) != ops::Opcode::kSigmoid || expressions.op(subtracts) != ops::Opcode::kSub ||
-        expressions.is_constant_of_rank_one(expressions.operand(subtracts, 0)))
+    if (expressions.op(sigmoid) != ops::Opcode::kSigmoid ||
+        expressions.is_constant_of_rank_one(expressions.operand(subtracts, 0)) ||
+        expressions.is_constant_of_rank_one(expressions.operand(subtracts, 1)))
       return false;
     const std::string_view written = out.locations().metadata(logarithm, "pkg.torch.onnx.fx_node");
     if (!written.empty() && written == out.locations().metadata(sigmoid, "pkg.torch.onnx.fx_node")) return false;
