@@ -101,7 +101,7 @@ def bce_of_clamped_scores(self, x, y):
 def hinge_of_zero_and_one(self, x, y):
     is_spam = (y == 2).float()
     score = self.net(x).squeeze(-1)
-    return torch.clamp(1 - is_spam * score, min=0).mean()  # fault: no-rule
+    return torch.clamp(1 - is_spam * score, min=0).mean()  # fault: label-zero-untrained
 
 
 @step(conv=nn.Conv2d(3, 1, 3, padding=1), x=randn(N, 3, 5, 5), y=flags(N, 1, 5, 5))

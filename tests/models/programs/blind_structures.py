@@ -32,7 +32,7 @@ def hinge_embedding_kept_axis(self, a, b, same):
 @step(net=linear(5, 4), a=randn(N, 5), b=randn(N, 5), ya=labels(3, N), yb=labels(3, N))
 def cosine_embedding_zero_and_one(self, a, b, ya, yb):
     same = (ya == yb).float()
-    return F.cosine_embedding_loss(self.net(a), self.net(b), same)  # fault: no-rule
+    return F.cosine_embedding_loss(self.net(a), self.net(b), same)  # fault: result-always-the-same
 
 
 @step(net=mlp(4, 1), x=randn(9, 4), graph=labels(3, 9), y=randn(3), fixed=True)

@@ -46,9 +46,9 @@ def divergence_of_one_hot(self, x, y):
 
 @step(net=mlp(16, 1), x=randn(N, 4, 4))
 def position_of_peak(self, x):
-    peak = x.flatten(1).argmax(dim=1) // 16  # fault: no-rule
+    peak = x.flatten(1).argmax(dim=1) // 16  # fault: quotient-always-zero
     predicted = self.net(x.flatten(1))[:, 0]
-    return F.mse_loss(predicted, peak.float())  # fault: no-rule
+    return F.mse_loss(predicted, peak.float())  # fault: quotient-always-zero
 
 
 @step(net=mlp(4, 1), edges=Buffer(torch.tensor([-1.0, 0.0, 1.0])), x=randn(N, 4), y=randn(N))

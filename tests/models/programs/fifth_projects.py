@@ -73,8 +73,8 @@ def vanishing_eps_in_half(self, wave, share):
 @step(net=nn.Conv2d(3, 3, 3, padding=1), frame=labels(256, N, 3, 5, 5).to(torch.uint8))
 def squares_of_bytes_in_half(self, frame):
     recon = 255 * torch.sigmoid(self.net(frame.float() / 255))
-    error = (recon.half() - frame.half()).pow(2)  # fault: no-rule
-    return error.sum(dim=(1, 2, 3)).mean()  # fault: no-rule
+    error = (recon.half() - frame.half()).pow(2)  # fault: overflow-in-cast
+    return error.sum(dim=(1, 2, 3)).mean()  # fault: overflow-in-cast
 
 
 # Wrong: the codes come from argmax, the encoder gets no gradient; right is a straight-through term with the probabilities.

@@ -143,10 +143,10 @@ def rotary_angles_in_bfloat(self, x, place, y):
 # Wrong: seconds since 1970 do not fit into float32 (steps of 128 s), so gaps of seconds become 0 and their logarithm -inf; right is to subtract before going to float.
 @step(rate=mlp(3, 1), x=randn(N, 3), seconds=torch.cumsum(torch.randint(1, 9, (N, 4)), 1))
 def gaps_between_unix_times(self, x, seconds):
-    stamp = (seconds + 1_700_000_000).to(torch.float32)  # fault: no-rule
-    gap = stamp[:, 1:] - stamp[:, :-1]  # fault: no-rule
+    stamp = (seconds + 1_700_000_000).to(torch.float32)  # fault: difference-of-rounded-numbers
+    gap = stamp[:, 1:] - stamp[:, :-1]  # fault: difference-of-rounded-numbers
     mu = self.rate(x)
-    return (0.5 * (torch.log(gap) - mu) ** 2).mean()  # fault: no-rule
+    return (0.5 * (torch.log(gap) - mu) ** 2).mean()  # fault: difference-of-rounded-numbers
 
 
 # Wrong: whole steps are divided rounding down, the noise level is 0 for each t below 10; right is true division.

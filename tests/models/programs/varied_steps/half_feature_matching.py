@@ -17,12 +17,12 @@ class Step(nn.Module):
 
     def distance(self, a, b):
         d = a.half() - b.half()
-        return d.pow(2).sum(dim=(1, 2, 3)).float()  # fault: no-rule
+        return d.pow(2).sum(dim=(1, 2, 3)).float()  # fault: overflow-in-cast
 
     def forward(self, photo):
         x = photo.float()
         rec = 255 * torch.sigmoid(self.ae(x / 255))
-        per_image = self.distance(self.features(rec), self.features(x))
+        per_image = self.distance(self.features(rec), self.features(x))  # fault: overflow-in-cast
         return per_image.mean() / (255.0 ** 2)
 
 
