@@ -211,15 +211,15 @@ class LossDetachedFromParameters : public Rule {
       const bool cuts = call.is(ops::Opcode::kCast) && !losses::carries_gradients(analysis, call.result());
       if (!is_followed ||
           (!cuts && !call.is(ops::Opcode::kRound) && !call.is(ops::Opcode::kSign) && !call.is(ops::Opcode::kCompare)) ||
-          !operand.present() || !operand.fact().dtypes.proves(DTypeSet::floats()) ||
-          !ways.of_loss(operand.value()).reaches_weight)
+          !operand.present() || !operand.fact().dtypes.proves(DTypeSet::floats()))
         return;
       if (!reached) reached = ways.reached(one_float_outputs(analysis));
       is_followed = reached.has_value();
       if (!is_followed || reached->contains(operand.value())) return;
+      const NodeId after = trained_layer(expressions, call, *reached);
+      if (after == NodeId::kNone || !ways.of_loss(operand.value()).reaches_weight) return;
       const NodeId before = untrained_layer(expressions, operand.value(), *reached);
-      const NodeId after = before == NodeId::kNone ? before : trained_layer(expressions, call, *reached);
-      if (after == NodeId::kNone) return;
+      if (before == NodeId::kNone) return;
       out.report(call.id(), fmt::format("no gradient passes {}, and the weights before it get none by another way",
                                         call.op_name()))
           .note_at(before, "this layer is never trained")
