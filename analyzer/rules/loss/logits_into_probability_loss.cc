@@ -27,15 +27,17 @@ class LogitsIntoProbabilityLoss : public Rule {
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
     if (loss.kind == ops::LossKind::kNegativeLogLikelihood) check_sigmoids(analysis, loss, out);
-    const NodeId producer = layer_of(analysis, loss);
-    if (producer == NodeId::kNone) return;
+    const NodeId layer = layer_of(analysis, loss);
+    if (layer == NodeId::kNone) return;
     const bool logarithms = takes_logarithms(loss.kind);
-    const Operand prediction(analysis, loss.prediction);
     const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
-    out.report(loss.anchor, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
+    const bool scaled = is_scaled(analysis, loss.prediction, layer);
+    const Operand prediction(analysis, loss.prediction), scores(analysis, NodeCall(analysis, layer).result());
+    out.report(loss.anchor, fmt::format("{} takes {}, but {} is the output of {}{}", ops::to_text(loss.kind),
                                         logarithms ? "logarithms of probabilities" : "probabilities", prediction.name(),
-                                        NodeCall(analysis, producer).op_name()))
-        .note_at(producer, fmt::format("{} is computed here and may have any value", prediction.name()))
+                                        NodeCall(analysis, layer).op_name(), scaled ? ", scaled" : ""))
+        .note_at(layer,
+                 fmt::format("{} is computed here and may have any value", scaled ? scores.name() : prediction.name()))
         .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
              : logarithms ? "put a LogSoftmax in between"
                           : "put a Sigmoid in between, or use binary cross-entropy with logits");
@@ -54,7 +56,8 @@ class LogitsIntoProbabilityLoss : public Rule {
     }
     std::set<NodeId> layers;  // of which something has been said
     for (const losses::LossSite& loss : view.losses())
-      if (const NodeId layer = layer_of(analysis, loss); layer != NodeId::kNone) layers.insert(layer);
+      for (const NodeId layer : {layer_of(analysis, loss), layer_of_target(analysis, loss)})
+        if (layer != NodeId::kNone) layers.insert(layer);
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
         if (known.insert(logarithm).second) {
@@ -72,7 +75,7 @@ class LogitsIntoProbabilityLoss : public Rule {
   }
 
  private:
-  /// Views between a layer and its loss.
+  /// Views and scales between a layer and its loss.
   static constexpr int kMaxViews = 8;
   /// Products with what is no weight, one after another.
   static constexpr int kMaxMixtures = 2;
@@ -86,18 +89,56 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (loss.evidence == losses::LossEvidence::kMetadata ||
         (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy))
       return NodeId::kNone;
-    ValueId prediction = loss.prediction;
-    NodeId producer = producer_behind_identities(analysis, prediction);
+    return layer_behind(analysis, loss.prediction, takes_logarithms(loss.kind));
+  }
+
+  /// The same of a loss whose targets are probabilities as well.
+  static NodeId layer_of_target(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+    return loss.kind == ops::LossKind::kKlDivergence ? layer_behind(analysis, loss.target, false) : NodeId::kNone;
+  }
+
+  /// The layer whose output the value is: as it is, moved, or times a number, such as a temperature. With a number
+  /// added, a cosine is a probability.
+  static NodeId layer_behind(const dataflow::Analysis& analysis, ValueId value, bool may_be_shifted) {
+    if (is_clamped(analysis, value)) return NodeId::kNone;
+    NodeId producer = producer_behind_identities(analysis, value);
     for (int step = 0; step < kMaxViews && producer != NodeId::kNone; ++step) {
+      if (is_layer(analysis, producer)) return is_clamped(analysis, value) ? NodeId::kNone : producer;
       const NodeCall call(analysis, producer);
-      if (!moves_elements(opcode_of(call.entry())) || is_clamped(analysis, prediction)) break;
-      prediction = call.operand(0).value();
-      producer = producer_behind_identities(analysis, prediction);
+      const ValueId before = moves_elements(opcode_of(call.entry())) || call.is(ops::Opcode::kNeg)
+                                 ? call.operand(0).value()
+                                 : with_one_number(call, may_be_shifted);
+      if (before == ValueId::kAbsent || is_clamped(analysis, value)) return NodeId::kNone;
+      value = before;
+      producer = producer_behind_identities(analysis, value);
     }
-    return producer == NodeId::kNone || !is_layer(analysis, producer) || is_clamped(analysis, prediction) ||
-                   is_clamped(analysis, loss.prediction)
-               ? NodeId::kNone
-               : producer;
+    return NodeId::kNone;
+  }
+
+  /// Between the value and the layer are products or sums, not moves alone.
+  static bool is_scaled(const dataflow::Analysis& analysis, ValueId value, NodeId layer) {
+    NodeId producer = producer_behind_identities(analysis, value);
+    for (int step = 0; step < kMaxViews && producer != layer && producer != NodeId::kNone; ++step) {
+      const NodeCall call(analysis, producer);
+      if (!moves_elements(opcode_of(call.entry()))) return true;
+      producer = producer_behind_identities(analysis, call.operand(0).value());
+    }
+    return producer != layer;
+  }
+
+  /// What is multiplied with, divided by or added to one number, a constant or a parameter of one element; kAbsent for
+  /// anything else.
+  static ValueId with_one_number(const NodeCall& call, bool may_be_shifted) {
+    const bool divides = call.is(ops::Opcode::kDiv);
+    const bool shifts = call.is(ops::Opcode::kAdd) || call.is(ops::Opcode::kSub);
+    if (!divides && !call.is(ops::Opcode::kMul) && !(shifts && may_be_shifted)) return ValueId::kAbsent;
+    const auto is_number = [&](const Operand& operand) {
+      if (!operand.present() || !is_one_float(call.analysis(), operand.value())) return false;
+      const Value& known = call.model().value(operand.value());
+      return known.initializer != nullptr || number_of(operand).value_or(0) != 0;
+    };
+    if (is_number(call.operand(1))) return call.operand(0).value();
+    return !divides && is_number(call.operand(0)) ? call.operand(1).value() : ValueId::kAbsent;
   }
 
   /// Nodes between an output and the layers whose scores it is computed from, in the order of the file.
@@ -169,7 +210,10 @@ class LogitsIntoProbabilityLoss : public Rule {
                                            operand.name(), is_arc ? "outside [-1, 1]" : "negative"))
         .note_at(reach.layer,
                  fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
-        .fix("make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
+        .fix(is_arc
+                 ? "divide both vectors by their lengths before the product, and keep the cosine within [-1, 1] with a "
+                   "Clip"
+                 : "make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
   }
 
   /// Scores that are cut off at 0 and 1 and taken for probabilities: most get no gradient.
@@ -282,11 +326,15 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (producer == NodeId::kNone) return;
     const auto normalised = expressions.normalised(source);
     const bool logarithm = normalised && normalised->logarithm;
-    if (!logarithm && (!is_layer(analysis, producer) || is_clamped(analysis, loss.target))) return;
+    const NodeId layer = logarithm ? producer : layer_of_target(analysis, loss);
+    if (layer == NodeId::kNone) return;
     const Operand target(analysis, loss.target);
-    out.report(loss.anchor, fmt::format("{} takes probabilities as targets, but {} is the output of {}",
-                                        ops::to_text(loss.kind), target.name(), NodeCall(analysis, producer).op_name()))
-        .note_at(producer, fmt::format("{} is computed here", target.name()))
+    const bool scaled = !logarithm && is_scaled(analysis, loss.target, layer);
+    const Operand scores(analysis, NodeCall(analysis, layer).result());
+    out.report(loss.anchor,
+               fmt::format("{} takes probabilities as targets, but {} is the output of {}{}", ops::to_text(loss.kind),
+                           target.name(), NodeCall(analysis, layer).op_name(), scaled ? ", scaled" : ""))
+        .note_at(layer, fmt::format("{} is computed here", scaled ? scores.name() : target.name()))
         .fix(logarithm ? "use Softmax for the target, or log_target=True" : "put a Softmax in between");
   }
 

@@ -26,7 +26,7 @@ class Step(nn.Module):
         with torch.no_grad():
             t = self.teacher(x)
         s = self.student(x)
-        soft = F.kl_div(self.soften(s), F.softmax(t / self.T, dim=-1), reduction="batchmean")  # fault: no-rule
+        soft = F.kl_div(self.soften(s), F.softmax(t / self.T, dim=-1), reduction="batchmean")  # fault: logits-into-probability-loss
         hard = F.cross_entropy(s, y)
         return self.alpha * self.T ** 2 * soft + (1 - self.alpha) * hard
 
