@@ -15,7 +15,7 @@ class Step(nn.Module):
     def forward(self, features, churned):
         score = self.model(features)
         loss = self.criterion(score, churned)
-        pred = (score > 0.5).float()  # fault: no-rule
+        pred = (score > 0.5).float()  # fault: probability-threshold-on-scores
         tp = (pred * churned).sum()
         f1 = 2 * tp / (pred.sum() + churned.sum() + 1e-8)
         return loss, f1

@@ -24,7 +24,7 @@ class Step(nn.Module):
         out_w, out_s = logits[n:].chunk(2)
         sup = F.cross_entropy(out_l, y_lab)
         score, pseudo = self.confidence(out_w.detach()).max(dim=-1)
-        mask = score.ge(self.threshold).float()  # fault: no-rule
+        mask = score.ge(self.threshold).float()  # fault: probability-threshold-on-scores
         unsup = (F.cross_entropy(out_s, pseudo, reduction="none") * mask).mean()
         return sup + self.lambda_u * unsup
 
