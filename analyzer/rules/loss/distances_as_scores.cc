@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/formula.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using losses::Formula;
+using ops::Opcode;
+
+class DistancesAsScores : public Rule {
+ public:
+  DistancesAsScores()
+      : Rule({"TL-L372", "distances-as-scores", "loss", findings::Severity::kWarning,
+              "a cross-entropy over scores that rise with a distance: what is farthest away is the most probable"},
+             {passes::Pass::kLosses}) {}
+
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    using losses::LossKind;
+    if (loss.kind != LossKind::kCrossEntropy && loss.kind != LossKind::kNegativeLogLikelihood &&
+        loss.kind != LossKind::kFocal)
+      return;
+    if (loss.evidence == losses::LossEvidence::kMetadata || analysis.has_failed(loss.anchor)) return;
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    ValueId scores = expressions.source(loss.prediction);
+    if (const auto softmax = expressions.normalised(scores)) scores = softmax->scores;
+    if (scores == ValueId::kAbsent || analysis.taint(scores).has(Aspect::kValue)) return;
+    const NodeId distance = rising_distance(expressions, scores);
+    if (distance == NodeId::kNone) return;
+    out.report(loss.anchor, fmt::format("{} takes {} for scores, which are distances: what is farthest away gets the "
+                                        "largest probability",
+                                        ops::to_text(loss.kind), Operand(analysis, scores).name()))
+        .note_at(distance, "the distances are computed here")
+        .fix("negate the distances: the nearest class has the largest score then");
+  }
+
+ private:
+  /// The node that sums up a distance with which the scores rise, whatever else they are computed from; kNone for
+  /// anything else.
+  static NodeId rising_distance(const Expressions& expressions, ValueId scores) {
+    constexpr std::array kDistances{0.25, 1.0, 2.5, 6.0};
+    const Formula formula(expressions, scores);
+    if (!formula.is_complete()) return NodeId::kNone;
+    const auto parts = formula.parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != Formula::PartKind::kLeaf || parts[i].value == ValueId::kAbsent) continue;
+      const NodeId node = expressions.producer(before_stretch(expressions, parts[i].value));
+      const bool is_distance = sums_differences(expressions, node) || is_product_of_joined(expressions, node);
+      const double sign = is_distance ? 1 : sign_of_product(expressions, formula, node);
+      if (sign == 0) continue;
+      expressions.charge(8 * parts.size());
+      bool rises = true;
+      for (const int variant : {0, 1}) {
+        double before = std::nan("");
+        for (const double at : kDistances) {
+          const Formula::Assignment given[] = {{i, sign * at}};
+          const double value = formula.evaluate(given, variant);
+          rises = rises && std::isfinite(value) && !(value <= before + 1e-9);
+          before = value;
+        }
+      }
+      if (rises) return node;
+    }
+    return NodeId::kNone;
+  }
+
+  /// The sum, mean or norm of what two values differ by, each element of one from each of the other.
+  static bool sums_differences(const Expressions& expressions, NodeId node) {
+    const Opcode opcode = expressions.op(node);
+    ValueId terms = expressions.operand(node, 0);
+    if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) {
+      terms = expressions.source(terms);
+      if (const ValueId base = square_base(expressions, terms); base != ValueId::kAbsent) {
+        terms = base;
+      } else {
+        NodeId size = expressions.producer(terms);
+        if (expressions.op(size) == Opcode::kPow) size = expressions.producer(expressions.operand(size, 0));
+        if (expressions.op(size) != Opcode::kAbs) return false;
+        terms = expressions.operand(size, 0);
+      }
+    } else if (opcode != Opcode::kReduceL1 && opcode != Opcode::kReduceL2 && opcode != Opcode::kReduceSumSquare) {
+      return false;
+    }
+    const NodeId difference = expressions.producer(before_guard(expressions, terms));
+    return expressions.op(difference) == Opcode::kSub &&
+           are_pairs(expressions, expressions.operand(difference, 0), expressions.operand(difference, 1));
+  }
+
+  /// Each is stretched along an axis of the other one.
+  static bool are_pairs(const Expressions& expressions, ValueId a, ValueId b) {
+    const DimPool& pool = expressions.analysis().facts().dims();
+    const auto x = expressions.dims(before_expansion(expressions, a)),
+               y = expressions.dims(before_expansion(expressions, b));
+    bool is_stretched[] = {false, false};
+    for (std::size_t i = 1; i <= std::max(x.size(), y.size()); ++i) {
+      const bool one_of_x = i > x.size() || pool.is_constant(x[x.size() - i], 1),
+                 one_of_y = i > y.size() || pool.is_constant(y[y.size() - i], 1);
+      is_stretched[0] = is_stretched[0] || (one_of_x && !one_of_y);
+      is_stretched[1] = is_stretched[1] || (one_of_y && !one_of_x);
+    }
+    return is_stretched[0] && is_stretched[1];
+  }
+
+  static ValueId before_expansion(const Expressions& expressions, ValueId value) {
+    const NodeId node = expressions.producer(value);
+    return expressions.op(node) == Opcode::kExpand ? expressions.operand(node, 0) : value;
+  }
+
+  /// In x^2 + y^2 - 2 x y, the product of each row of one value with each of another, beside the sums of the squares of
+  /// one of them: with which sign the distance changes as the result of the product does. 0 for anything else.
+  static double sign_of_product(const Expressions& expressions, const Formula& formula, NodeId product) {
+    if (expressions.op(product) != Opcode::kMatMul && expressions.op(product) != Opcode::kEinsum) return 0;
+    double sign = -1;
+    const ValueId a = unscaled(expressions, expressions.operand(product, 0), sign),
+                  b = unscaled(expressions, expressions.operand(product, 1), sign);
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent || a == b) return 0;
+    const auto is_sum_of_squares = [&](ValueId value) {
+      const ValueId squares = summed_squares(expressions, value);
+      const ValueId base = squares == ValueId::kAbsent ? squares : before_stretch(expressions, squares);
+      return base != ValueId::kAbsent && (base == a || base == b);
+    };
+    if (const ValueId added = expressions.operand(product, 2); added != ValueId::kAbsent) {
+      const Attribute* factor = expressions.analysis().attribute(product, "alpha");
+      const Formula squares(expressions, added);
+      const bool found = std::ranges::any_of(squares.parts(), [&](const Formula::Part& part) {
+        return part.kind == Formula::PartKind::kLeaf && part.value != ValueId::kAbsent && is_sum_of_squares(part.value);
+      });
+      return found && factor != nullptr && sign * factor->f > 0 ? 1 : 0;
+    }
+    for (const Formula::Part& part : formula.parts())
+      if (part.kind == Formula::PartKind::kLeaf && part.value != ValueId::kAbsent && is_sum_of_squares(part.value))
+        // The product is -2 x y already where a factor is negative.
+        return sign;
+    return 0;
+  }
+
+  /// [-2 x, x^2, 1] times [y, 1, y^2], which is how an exporter writes the squares of distances.
+  static bool is_product_of_joined(const Expressions& expressions, NodeId product) {
+    const NodeId joined = expressions.producer(before_stretch(expressions, expressions.operand(product, 0)));
+    const NodeId other = expressions.producer(before_stretch(expressions, expressions.operand(product, 1)));
+    if (expressions.op(product) != Opcode::kMatMul || expressions.op(joined) != Opcode::kConcat ||
+        expressions.op(other) != Opcode::kConcat || expressions.analysis().operands(joined).size() != 3)
+      return false;
+    double sign = 1;
+    const ValueId x = unscaled(expressions, expressions.operand(joined, 0), sign);
+    const ValueId squares = summed_squares(expressions, expressions.operand(joined, 1));
+    return x != ValueId::kAbsent && sign < 0 && squares != ValueId::kAbsent &&
+           before_stretch(expressions, squares) == x;
+  }
+
+  /// Before copies and products with numbers; `sign` changes with theirs.
+  static ValueId unscaled(const Expressions& expressions, ValueId value, double& sign) {
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      value = before_stretch(expressions, value);
+      const NodeId node = expressions.producer(value);
+      const auto numbered = with_number(expressions, node);
+      if (expressions.op(node) == Opcode::kNeg) {
+        sign = -sign;
+        value = expressions.operand(node, 0);
+      } else if (expressions.op(node) == Opcode::kMul && numbered) {
+        if (numbered->number < 0) sign = -sign;
+        value = numbered->value;
+      } else {
+        break;
+      }
+    }
+    return value;
+  }
+};
+
+const RegisterRule<DistancesAsScores> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
