@@ -17,8 +17,8 @@ class Step(nn.Module):
     def forward(self, docs, relevance):
         scores = self.net(docs).squeeze(-1)
         rank = self.ranks(scores.detach())
-        discount = 1.0 / torch.log2(rank.float() + 2.0)  # fault: no-rule
-        gain = (2.0 ** relevance - 1.0) * discount  # fault: no-rule
+        discount = 1.0 / torch.log2(rank.float() + 2.0)  # fault: order-as-ranks
+        gain = (2.0 ** relevance - 1.0) * discount  # fault: order-as-ranks
         logp = torch.log_softmax(scores, dim=1)
         return -(gain * logp).sum(1).mean()
 
