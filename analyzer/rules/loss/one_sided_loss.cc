@@ -33,6 +33,7 @@ class OneSidedLoss : public Rule {
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     check_divergences(expressions, outputs[0], out);
+    if (check_exponent(expressions, outputs[0], out)) return;
     each_node(view, out, {Opcode::kExp},
               [&](const Expressions&, const NodeCall& call) { check_weight(expressions, call, out); });
     double sign = 1;
@@ -118,11 +119,26 @@ class OneSidedLoss : public Rule {
   /// Terms that are added up, each with its sign: the divergence of a normal distribution from the standard one, of
   /// its mean and the logarithm of its variance, is to fall.
   static void check_divergences(const Expressions& expressions, ValueId loss, Reporter& out) {
+    for (const auto& [value, sign] : terms_of(expressions, loss)) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      if (check_clipped(expressions, node, sign, out)) return;
+      if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum) continue;
+      if (normal_divergence(expressions, expressions.operand(node, 0)).value_or(0) * sign > 0) {
+        report_divergence(expressions, node, out);
+        return;
+      }
+    }
+  }
+
+  struct Term {
+    ValueId value;
+    double sign;
+  };
+
+  /// What a loss is, and all that is added up to it, summed, scaled and divided, each with its sign.
+  static std::vector<Term> terms_of(const Expressions& expressions, ValueId loss) {
     constexpr std::size_t kMaxTerms = 16;
-    struct Term {
-      ValueId value;
-      double sign;
-    };
     std::vector<Term> terms{{loss, 1}};
     for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
       const auto [value, sign] = terms[i];
@@ -130,12 +146,7 @@ class OneSidedLoss : public Rule {
       const Opcode opcode = expressions.op(node);
       const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
       const auto numbered = with_number(expressions, node);
-      if (check_clipped(expressions, node, sign, out)) return;
       if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
-        if (normal_divergence(expressions, first).value_or(0) * sign > 0) {
-          report_divergence(expressions, node, out);
-          return;
-        }
         terms.push_back({first, sign});
       } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast) {
         terms.push_back({first, sign});
@@ -151,6 +162,83 @@ class OneSidedLoss : public Rule {
         terms.push_back({second, opcode == Opcode::kSub ? -sign : sign});
       }
     }
+    return terms;
+  }
+
+  /// exp(s) * error + s: both fall with s, which is a logarithm of a precision in one of them, of a variance in the
+  /// other.
+  static bool check_exponent(const Expressions& expressions, ValueId loss, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const std::vector<Term> terms = terms_of(expressions, loss);
+    for (const Term& weighed : terms) {
+      const NodeId product = expressions.producer(weighed.value);
+      if (expressions.op(product) != Opcode::kMul || weighed.sign == 0) continue;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        double scale_of_weight = 1;
+        const NodeId weight =
+            expressions.producer(before_signed_scale(expressions, expressions.operand(product, side), scale_of_weight));
+        if (expressions.op(weight) != Opcode::kExp || scale_of_weight < 0 ||
+            !is_never_negative(expressions, expressions.operand(product, 1 - side)))
+          continue;
+        double sign = weighed.sign;
+        const ValueId exponent = before_signed_scale(expressions, expressions.operand(weight, 0), sign);
+        const auto is_it = [&](const Term& term) {
+          return term.sign * sign > 0 && term.sign * weighed.sign > 0 &&
+                 before_stretch(expressions, term.value) == exponent;
+        };
+        if (exponent == ValueId::kAbsent || is_constant(expressions, exponent) || std::ranges::none_of(terms, is_it))
+          continue;
+        const Operand scale(analysis, exponent);
+        const std::string_view way = weighed.sign > 0 ? "falls" : "rises";
+        out.report(product,
+                   fmt::format("the loss falls without bound as {} {}, and the weight of {} {} with it", scale.name(),
+                               way, Operand(analysis, expressions.operand(product, 1 - side)).name(), way))
+            .note_at(weight, "the weight is computed here")
+            .fix("weigh the error with the inverse of the variance: exp(-s) * error + s");
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// A number of the program, and no parameter.
+  static bool is_constant(const Expressions& expressions, ValueId value) {
+    return expressions.number(value) && expressions.producer(value) != NodeId::kNone;
+  }
+
+  static bool is_never_negative(const Expressions& expressions, ValueId value) {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const Opcode opcode = expressions.op_of(value);
+      if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum && !ops::keeps_elements(opcode)) break;
+      value = expressions.operand(expressions.producer(value), 0);
+    }
+    if (value == ValueId::kAbsent || expressions.analysis().fact(value).range.lo >= 0) return value != ValueId::kAbsent;
+    // One exporter writes the squared difference as a product of two equal ones.
+    double sign = 1;
+    const NodeId node = expressions.producer(before_signed_scale(expressions, value, sign));
+    return sign > 0 && expressions.op(node) == Opcode::kMul &&
+           are_computed_alike(expressions, expressions.operand(node, 0), expressions.operand(node, 1));
+  }
+
+  /// Before numbers that it is multiplied with or divided by; `sign` changes with theirs.
+  static ValueId before_signed_scale(const Expressions& expressions, ValueId value, double& sign) {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      value = before_stretch(expressions, value);
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kNeg) {
+        sign = -sign;
+        value = expressions.operand(node, 0);
+      } else if (numbered && numbered->number != 0 &&
+                 (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first))) {
+        sign = numbered->number < 0 ? -sign : sign;
+        value = numbered->value;
+      } else {
+        break;
+      }
+    }
+    return value;
   }
 
   /// The smaller one of ratio * advantage and bounded ratio * advantage is to rise: as a loss, it has a minus in front,
@@ -256,9 +344,29 @@ class OneSidedLoss : public Rule {
       out.report(term, fmt::format("the loss falls as {} {}, whatever the error is: nothing holds it", score.name(),
                                    falls ? "rises" : "falls"))
           .origin(score, Aspect::kValue)
-          .fix("add what a larger variance costs: error^2 / exp(logvar) + logvar, with a plus");
+          .fix(falls ? "add what a larger variance costs: error^2 / exp(logvar) + logvar, with a plus"
+                     : "weigh the error with the inverse of the variance: error^2 / variance + log(variance)");
       return;
     }
+  }
+
+  /// The label as it meets the scores: its logarithm, or less its mean, if that is the one place where they meet.
+  static std::size_t compared_label(const Formula& formula, std::size_t label, std::span<const std::size_t> scores) {
+    const auto parts = formula.parts();
+    const auto is_data = [&](std::size_t part) {
+      return formula.depends(part, label) &&
+             std::ranges::none_of(scores, [&](std::size_t score) { return formula.depends(part, score); });
+    };
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (is_data(i)) continue;
+      for (const std::uint32_t operand : parts[i].operands) {
+        if (operand == Formula::kNoPart || !is_data(operand)) continue;
+        if (found && *found != operand) return label;
+        found = operand;
+      }
+    }
+    return found.value_or(label);
   }
 
   /// One element as a function of a label and of a score, which falls in one direction for each label.
@@ -288,7 +396,8 @@ class OneSidedLoss : public Rule {
     }
     if (!label || !score || free.size() > 2) return;
     if (free.size() == 2) {
-      check_scale(expressions, formula, *label, free, sign, expressions.producer(term), out);
+      check_scale(expressions, formula, compared_label(formula, *label, free), free, sign, expressions.producer(term),
+                  out);
       return;
     }
     const auto at = [&](double y, double s) {

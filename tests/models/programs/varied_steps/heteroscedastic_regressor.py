@@ -19,7 +19,7 @@ class Step(nn.Module):
         mu = self.mu(h).squeeze(-1)
         lv = self.log_var(h).squeeze(-1)
         y = torch.log1p(price)
-        nll = 0.5 * (lv + (y - mu) ** 2 * lv.exp())  # fault: no-rule
+        nll = 0.5 * (lv + (y - mu) ** 2 * lv.exp())  # fault: one-sided-loss
         return nll.mean()
 
 
