@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -40,8 +42,10 @@ class ClassesOfSoftmaxAsTags : public Rule {
             labels, dims, [&](Dim a, Dim b) { return pool.equal(a, b); }) ||
         origins.is_batch(probabilities, axis))
       return;
-    // Floats may be probabilities that add up to 1 as well.
-    if (!analysis.fact(target).dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool))) return;
+    // Floats may be probabilities that add up to 1 as well, unless they are called tags.
+    if (!analysis.fact(target).dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool)) &&
+        !is_name_of_tags(analysis.model().name_of(target)))
+      return;
     out.report(
            loss.anchor,
            fmt::format("a binary cross-entropy asks for each of the {} classes alone, and a softmax gives {}, which "
@@ -52,6 +56,17 @@ class ClassesOfSoftmaxAsTags : public Rule {
   }
 
  private:
+  /// Of several things that a sample may have at once.
+  static bool is_name_of_tags(std::string_view name) {
+    constexpr std::array kMarks{"multihot", "multi_hot", "multilabel", "multi_label"};
+    constexpr std::array kWords{"tags",     "genres",   "topics",      "keywords", "attributes", "findings",
+                                "diseases", "symptoms", "ingredients", "emotions", "skills",     "tag_labels"};
+    return std::ranges::any_of(kMarks, [&](std::string_view mark) { return name.find(mark) != name.npos; }) ||
+           std::ranges::any_of(kWords, [&](std::string_view word) {
+             return name.ends_with(word) && (name.size() == word.size() || name[name.size() - word.size() - 1] == '_');
+           });
+  }
+
   static ValueId before_clamp(const Expressions& expressions, ValueId value) {
     constexpr int kMaxSteps = 6;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
