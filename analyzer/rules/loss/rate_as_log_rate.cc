@@ -45,12 +45,14 @@ class RateAsLogRate : public Rule {
 
  private:
   /// The function of scores that has no negative results, before guards and moves; kNone for anything else. A logarithm
-  /// that happens to be positive, as of 1 + x, may well be meant; an exponential is overflow-in-exp's.
+  /// that happens to be positive, as of 1 + x, may well be meant.
   static NodeId where_made_positive(const Expressions& expressions, ValueId value) {
     value = before_guard(expressions, value);
     const NodeId node = expressions.producer(value);
     const Opcode opcode = expressions.op(node);
-    if (opcode == Opcode::kSoftplus || opcode == Opcode::kSigmoid || is_rectifier(expressions, node)) return node;
+    if (opcode == Opcode::kSoftplus || opcode == Opcode::kSigmoid || opcode == Opcode::kExp ||
+        is_rectifier(expressions, node))
+      return node;
     if (const auto softmax = expressions.normalised(value)) return softmax->logarithm ? NodeId::kNone : softmax->node;
     // Softplus, but for large operands, which it leaves as they are.
     if (opcode == Opcode::kWhere)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -21,8 +22,12 @@ class OverflowInExp : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    // In a Poisson loss another rule says that the rate is taken for its logarithm.
+    std::set<ValueId> rates;
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.kind == losses::LossKind::kPoisson) rates.insert(loss.prediction);
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      if (call.is(Opcode::kExp)) check_exponential(expressions, call, out);
+      if (call.is(Opcode::kExp) && !rates.contains(call.operand(0).value())) check_exponential(expressions, call, out);
     });
   }
 

@@ -37,8 +37,8 @@ def policy_probabilities_as_logits(self, state, act, ret):
 @step(conv=nn.Conv1d(2, 4, 3), head=linear(4, 1), spikes=randn(N, 2, 9), count=labels(8, N, 1).float())
 def poisson_of_the_rate(self, spikes, count):
     h = torch.relu(self.conv(spikes)).mean(dim=2)
-    rate = torch.exp(self.head(h).clamp(-4, 4))  # fault: overflow-in-exp
-    return (torch.exp(rate) - count * rate).mean()  # fault: overflow-in-exp
+    rate = torch.exp(self.head(h).clamp(-4, 4))  # fault: rate-as-log-rate
+    return (torch.exp(rate) - count * rate).mean()  # fault: rate-as-log-rate
 
 
 # Wrong: the scores are [N, heads, queries, keys], dim=1 is the heads; right is dim=-1.
