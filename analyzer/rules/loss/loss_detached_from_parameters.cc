@@ -193,7 +193,8 @@ class LossDetachedFromParameters : public Rule {
       if (stop == NodeId::kNone) continue;
       out.report(stop, fmt::format("{} is restored from codes, and no gradient reaches the weights before them",
                                    Operand(analysis, input).name()))
-          .note_at(stop, stop_text(analysis, stop));
+          .note_at(stop, stop_text(analysis, stop))
+          .fix("let the gradient pass as if the codes were what they are made of: z + (codes - z).detach()");
       return true;
     }
     return false;
