@@ -61,6 +61,7 @@ class BatchTotals {
   std::optional<AxisMistake> weighed(NodeId node);
   std::optional<AxisMistake> projected(NodeId node);
   std::optional<AxisMistake> projected_on_own_norm(NodeId node, ValueId number, ValueId value);
+  std::optional<AxisMistake> focal_of_total(NodeId node) const;
   std::optional<AxisMistake> best_of_totals(NodeId node);
   std::optional<AxisMistake> margin_of_norms(NodeId node);
   std::optional<AxisMistake> compared_norm(NodeId node);

@@ -21,6 +21,7 @@ struct AxisMistake {
     kDistanceOfColumns,   ///< one distance for each feature, over the batch
     kMarginOfSums,        ///< distances or products over the batch under a hinge
     kWeighsTotal,         ///< weights of single samples are multiplied with one loss of all
+    kFocalOfTotal,        ///< a focal factor of the mean of all samples' losses, and not of each loss
     kBestOfTotals,        ///< the smaller one of two losses of all samples
     kMarginOfTotals,      ///< distances of whole batches under a hinge
     kProjectedOnAll,      ///< samples are scaled by one product of the whole batch

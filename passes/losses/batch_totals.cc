@@ -25,6 +25,8 @@ std::optional<AxisMistake> BatchTotals::at(NodeId node) {
     case Opcode::kMul:
       if (auto found = weighed(node)) return found;
       return projected(node);
+    case Opcode::kExp:
+      return focal_of_total(node);
     case Opcode::kMin:
       return best_of_totals(node);
     case Opcode::kSub:
@@ -149,6 +151,34 @@ bool BatchTotals::is_summed_up(ValueId value, bool in_proportion) const {
     }
   }
   return false;
+}
+
+/// (1 - exp(-L))^c * L of a mean L: exp(-L) is the probability of a label where L is the loss of one sample alone.
+std::optional<AxisMistake> BatchTotals::focal_of_total(NodeId node) const {
+  const NodeId total = total_of(expressions_.operand(node, 0));
+  if (total == NodeId::kNone) return std::nullopt;
+  const ValueId probability = expressions_.result(node);
+  std::vector<ValueId> pending{probability};
+  bool is_rest = false;
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId result = expressions_.result(user), other = expressions_.beside(user, pending[i]);
+      if (pending[i] == probability && expressions_.complement(result) == probability) {
+        is_rest = true;
+        pending.push_back(result);
+      } else if (opcode == Opcode::kMul && is_rest && total_of(other) == total) {
+        return AxisMistake{Kind::kFocalOfTotal, total, expressions_.operand(total, 0), {0}, true, node, 0};
+      } else if (pending[i] != probability &&
+                 (opcode == Opcode::kMul || keeps_elements(opcode) || opcode == Opcode::kCast ||
+                  opcode == Opcode::kNeg || opcode == Opcode::kExpand ||
+                  (opcode == Opcode::kPow && expressions_.operand(user, 0) == pending[i]))) {
+        pending.push_back(result);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 /// The differences or losses that a number adds up, each already averaged over the batch: their two sides.

@@ -23,7 +23,6 @@ MISSED = {
     "double_scale": "float64 is what PyTorch promotes to as well",
     "diffusion_schedule_row": "a matrix of all pairs goes on as features",
     "gan_labels_above_one": "targets above 1 of a written-out binary cross-entropy",
-    "focal_of_the_mean": "a scalar loss may be weighted by itself on purpose",
     "wasserstein_sorted_rows": "no rule knows a sort of an axis of one element",
     "twin_minimum_of_pairs": "one exporter keeps no lines under no_grad: found where it is used",
     "contrast_without_partner": "a sum that may be 0, and need not be",

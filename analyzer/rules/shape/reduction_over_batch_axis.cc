@@ -64,11 +64,10 @@ class ReductionOverBatchAxis : public Rule {
     const std::size_t axis = mistake.axes.front();
     switch (mistake.kind) {
       case AxisMistake::Kind::kCumulative:
-        out.report(mistake.meets,
-                   fmt::format("what each sample gets here is accumulated over axis {} of {}, the batch: "
-                               "it depends on the samples before it",
-                               axis, value))
-            .note_at(mistake.node, fmt::format("{} accumulates over axis {} here", call.op_name(), axis))
+        out.report(mistake.node, fmt::format("{} accumulates over axis {} of {}, the batch: each sample gets what the "
+                                             "samples before it have",
+                                             call.op_name(), axis, value))
+            .note_at(mistake.meets, "what is accumulated meets the numbers of each sample here")
             .fix("accumulate over the axis of the steps or classes, such as dim=1");
         return true;
       case AxisMistake::Kind::kExtremeOfAll:
@@ -115,6 +114,9 @@ class ReductionOverBatchAxis : public Rule {
     }
   }
 
+  /// Several things that are done with one number of the batch are one mistake.
+  static std::string total_key(NodeId total) { return fmt::format("total {}", static_cast<std::uint32_t>(total)); }
+
   static bool report_total(const dataflow::Analysis& analysis, const AxisMistake& mistake, Reporter& out) {
     const NodeCall call(analysis, mistake.node);
     const std::string value = described(analysis, mistake.value);
@@ -125,7 +127,17 @@ class ReductionOverBatchAxis : public Rule {
                                              "weights of single samples have no effect but by their mean",
                                              call.op_name(), value))
             .note_at(mistake.meets, "one weight per sample is applied here")
+            .cause(total_key(mistake.node))
             .fix("keep one number per sample, such as reduction=\"none\", until it has been weighted");
+        return true;
+      case AxisMistake::Kind::kFocalOfTotal:
+        out.report(mistake.meets,
+                   fmt::format("the factor of a focal loss is computed from one number: {} has made it of the whole "
+                               "batch of {}, so that hard and easy samples count alike",
+                               call.op_name(), value))
+            .note_at(mistake.node, "the losses of all samples become one number here")
+            .cause(total_key(mistake.node))
+            .fix("compute the factor of each loss before the mean is taken: reduction=\"none\"");
         return true;
       case AxisMistake::Kind::kBestOfTotals:
         out.report(mistake.node,

@@ -44,7 +44,7 @@ def log_of_log_softmax(self, x, y):
 @step(net=mlp(5, 3), x=randn(N, 5), y=flags(N, 3))
 def focal_of_the_mean(self, x, y):
     bce = F.binary_cross_entropy_with_logits(self.net(x), y)
-    pt = torch.exp(-bce)
+    pt = torch.exp(-bce)  # fault: reduction-over-batch-axis
     return 0.25 * (1 - pt) ** 2 * bce  # fault: reduction-over-batch-axis
 
 

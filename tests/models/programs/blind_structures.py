@@ -106,7 +106,7 @@ def list_likelihood_over_batch(self, x, gain):
     score = self.net(x).squeeze(-1)
     order = gain.argsort(dim=1, descending=True)
     ordered = score.gather(1, order)
-    rest = ordered.exp().flip(0).cumsum(0).flip(0).log()
+    rest = ordered.exp().flip(0).cumsum(0).flip(0).log()  # fault: reduction-over-batch-axis
     return (rest - ordered).sum(1).mean()  # fault: reduction-over-batch-axis
 
 

@@ -97,7 +97,7 @@ def twin_minimum_of_pairs(self, s, s2, r):
 
 @step(policy=mlp(4, 3), s=randn(N, 7, 4), a=labels(3, N, 7), r=randn(N, 7))
 def returns_over_batch(self, s, a, r):
-    to_go = r.flip(0).cumsum(0).flip(0)
+    to_go = r.flip(0).cumsum(0).flip(0)  # fault: reduction-over-batch-axis
     log_p = self.policy(s).log_softmax(-1).gather(2, a.unsqueeze(2)).squeeze(2)
     return -(log_p * to_go).mean()  # fault: reduction-over-batch-axis
 

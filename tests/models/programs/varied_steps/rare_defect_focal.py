@@ -21,12 +21,12 @@ class Step(nn.Module):
 
     def focal(self, logits, target):
         bce = self.bce(logits, target)
-        pt = torch.exp(-bce)  # fault: no-rule
+        pt = torch.exp(-bce)  # fault: reduction-over-batch-axis
         a = target * self.alpha + (1 - target) * (1 - self.alpha)
-        return (a * (1 - pt) ** self.gamma * bce).mean()  # fault: no-rule
+        return (a * (1 - pt) ** self.gamma * bce).mean()  # fault: reduction-over-batch-axis
 
     def forward(self, feats, defects):
-        return self.focal(self.head(self.body(feats)), defects.float())
+        return self.focal(self.head(self.body(feats)), defects.float())  # fault: reduction-over-batch-axis
 
 
 class Fixed(Step):
