@@ -172,6 +172,8 @@ class MisreadViews {
   std::optional<AxisMistake> batch_behind(NodeId node) const;
   std::optional<AxisMistake> rotated(NodeId node) const;
   std::optional<AxisMistake> across_samples(NodeId node) const;
+  bool joins_parts(NodeId view) const;
+  bool is_joined(ValueId value, std::size_t axis, Dim outer) const;
   bool may_shift_rows(ValueId value) const;
   bool goes_back(NodeId view) const;
   bool is_attention(NodeId view, std::span<const Dim> before) const;
