@@ -113,6 +113,29 @@ class RowTerms {
   AxisFactors factors_;
 };
 
+/// Products that are summed along one of their axes, where their factors have been made for a sum along another one.
+class ProductTerms {
+ public:
+  explicit ProductTerms(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node) const;
+
+ private:
+  std::optional<AxisMistake> sum_of_copies(NodeId node) const;
+  std::optional<AxisMistake> projection_of_centred(NodeId node) const;
+  std::optional<AxisMistake> correlation_of_samples(NodeId node) const;
+  bool is_repeated(ValueId value, std::size_t axis, std::size_t rank) const;
+  NodeId reads_classes(ValueId value, std::size_t axis) const;
+  ValueId centred_over_batch(ValueId value, NodeId& mean) const;
+  std::optional<std::size_t> standardised_along(ValueId value) const;
+  std::optional<std::size_t> deviation_axis(ValueId value) const;
+  bool counts(ValueId value, Dim extent) const;
+  bool meets_identity(ValueId value) const;
+  bool is_identity(ValueId value) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+};
+
 /// How probabilities are read: along the axis along which they add up to 1, or along another one.
 class SoftmaxUse {
  public:
@@ -181,7 +204,7 @@ class MisreadViews {
   std::optional<AxisMistake> rows_by_class(NodeId node) const;
   std::optional<AxisMistake> rows_of_first_column(NodeId node) const;
   std::optional<AxisMistake> columns_by_class(NodeId node) const;
-  bool is_averaged_over_pairs(ValueId value) const;
+  bool is_averaged_over_pairs(ValueId value, bool is_logarithm) const;
   bool is_moved_from(ValueId value, std::span<const ValueId> values) const;
   std::optional<AxisMistake> flattened_classes(NodeId node) const;
 

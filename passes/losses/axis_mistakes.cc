@@ -13,6 +13,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   BatchMixing mixing(cone);
   BatchTotals totals(cone, mixing);
   RowTerms rows(cone, mixing);
+  ProductTerms products(cone);
   SoftmaxUse softmax(cone);
   MisreadViews views(cone);
   CrossedAxes crossed(cone);
@@ -24,6 +25,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
     auto mistake = mixing.at(node);
     if (!mistake) mistake = totals.at(node);
     if (!mistake) mistake = rows.at(node);
+    if (!mistake) mistake = products.at(node);
     if (!mistake) mistake = softmax.at(node);
     if (!mistake) mistake = views.at(node);
     if (!mistake) mistake = crossed.at(node);

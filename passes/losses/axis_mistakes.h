@@ -57,6 +57,9 @@ struct AxisMistake {
     kGateOfBatch,            ///< one gate for all samples
     kDeviationOfFeatures,    ///< a bound of deviations over features, not over samples
     kClassesElsewhere,       ///< a softmax along `axes` meets one-hot labels `partner` along `other`
+    kSummedOverClasses,      ///< products [N, M, D] of samples and classes, summed over the classes
+    kCentredOverBatch,       ///< signals less their means over the batch, whose products are summed along time
+    kCorrelationOfSamples,   ///< features that are standardised over the batch, multiplied within samples
     kOneForPair,             ///< numbers of all pairs of samples less one number of each sample
   };
 

@@ -448,9 +448,11 @@ std::optional<AxisMistake> MisreadViews::rows_of_first_column(NodeId node) const
 /// log_p[:, y] for log_p.gather(1, y): what the labels of all samples pick for each sample, averaged.
 std::optional<AxisMistake> MisreadViews::columns_by_class(NodeId node) const {
   ValueId data = expressions_.operand(node, 0);
-  const bool by_tuples = expressions_.op(node) == Opcode::kGatherND;
-  if (by_tuples && expressions_.op_of(data) != Opcode::kTranspose) return std::nullopt;
-  if (by_tuples) data = expressions_.operand(expressions_.producer(data), 0);
+  const bool is_turned = expressions_.op_of(data) == Opcode::kTranspose;
+  if (expressions_.op(node) == Opcode::kGatherND && !is_turned) return std::nullopt;
+  const AxisFate picked = cone_.way().follow(node, 0, is_turned ? 0 : 1).fate;
+  if (expressions_.op(node) == Opcode::kGather && picked != AxisFate::kSelected) return std::nullopt;
+  if (is_turned) data = expressions_.operand(expressions_.producer(data), 0);
   const auto shape = cone_.dims(data), after = cone_.dims(expressions_.result(node));
   const ValueId labels = cone_.before_views(expressions_.operand(node, 1));
   const auto given = cone_.dims(labels);
@@ -459,38 +461,55 @@ std::optional<AxisMistake> MisreadViews::columns_by_class(NodeId node) const {
       !cone_.pool().equal(given[0], shape[0]) || !cone_.pool().equal(after[0], given[0]) ||
       !cone_.pool().equal(after[1], given[0]))
     return std::nullopt;
-  if (!by_tuples && cone_.way().follow(node, 0, 1).fate != AxisFate::kSelected) return std::nullopt;
-  if (!is_averaged_over_pairs(expressions_.result(node))) return std::nullopt;
+  const auto softmax = expressions_.normalised(cone_.before_views(data));
+  if (!is_averaged_over_pairs(expressions_.result(node), softmax && softmax->logarithm)) return std::nullopt;
   return AxisMistake{Kind::kColumnsByClass, node, data, {1}, false, node, 0};
 }
 
 /// Steps of single elements, with numbers of single samples at most, come before a mean of everything: no pair is
-/// picked or masked, and none are compared with each other.
-bool MisreadViews::is_averaged_over_pairs(ValueId value) const {
+/// picked or masked, and none are compared with each other, as exponentials are that are no probabilities.
+bool MisreadViews::is_averaged_over_pairs(ValueId value, bool is_logarithm) const {
+  constexpr std::size_t kMaxValues = 16;
   std::vector<ValueId> pending{value};
+  std::vector<NodeId> waiting;  // whose other operand may be one of those that follow
   bool averaged = false;
+  const auto meets_vectors = [&](NodeId user) {
+    return std::ranges::all_of(cone_.operands(user), [&](ValueId operand) {
+      const auto dims = cone_.dims(operand);
+      const auto axes = std::ranges::count_if(dims, [&](Dim dim) { return !cone_.pool().is_constant(dim, 1); });
+      return operand == ValueId::kAbsent || axes <= 1 || expressions_.number(operand) ||
+             std::ranges::find(pending, operand) != pending.end() || is_moved_from(operand, pending);
+    });
+  };
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (pending.size() > 12) return false;
+    if (pending.size() > kMaxValues || waiting.size() > kMaxValues) return false;
     for (const NodeId user : expressions_.users(pending[i])) {
-      if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
       const ValueId result = expressions_.result(user);
-      if (opcode == Opcode::kShape) continue;
-      if (is_total(opcode) && cone_.is_one_number(result)) {
-        averaged = true;
-        continue;
+      if (!cone_.has(user) || opcode == Opcode::kShape || std::ranges::find(pending, result) != pending.end()) continue;
+      if (is_total(opcode)) {
+        averaged = averaged || cone_.is_one_number(result);
+        if (!cone_.is_one_number(result)) pending.push_back(result);
+      } else if (repeats_elements(opcode) || opcode == Opcode::kCast) {
+        pending.push_back(result);
+      } else if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise) &&
+                 (opcode != Opcode::kExp || is_logarithm)) {
+        if (meets_vectors(user))
+          pending.push_back(result);
+        else
+          waiting.push_back(user);
+      } else {
+        return false;
       }
-      const bool is_step = has_trait(expressions_.entry(user), ops::OpTrait::kElementwise) && opcode != Opcode::kExp;
-      const bool meets_vectors = std::ranges::all_of(cone_.operands(user), [&](ValueId operand) {
-        return operand == ValueId::kAbsent || cone_.dims(operand).size() <= 1 || expressions_.number(operand) ||
-               std::ranges::find(pending, operand) != pending.end() || is_moved_from(operand, pending);
-      });
-      const bool passes = (is_step && meets_vectors) || repeats_elements(opcode) || opcode == Opcode::kCast;
-      if (!passes) return false;
-      pending.push_back(result);
     }
+    std::erase_if(waiting, [&](NodeId user) {
+      if (!meets_vectors(user)) return false;
+      if (std::ranges::find(pending, expressions_.result(user)) == pending.end())
+        pending.push_back(expressions_.result(user));
+      return true;
+    });
   }
-  return averaged;
+  return averaged && waiting.empty();
 }
 
 /// Stretched, or less the same: one exporter writes a difference twice, to square it, and stretches both sides of it.

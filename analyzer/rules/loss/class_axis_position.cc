@@ -177,6 +177,20 @@ class ClassAxisPosition : public Rule {
             .note_at(mistake.meets, "the product is computed here")
             .fix("take the norm over the axis that the product sums over, such as F.normalize(x, dim=-1)");
         return;
+      case Kind::kSummedOverClasses:
+        report(fmt::format("{} sums {} over axis {}, along which {} is only repeated: its features, along axis {}, are "
+                           "left, and taken for classes",
+                           call.op_name(), value, axis, described(analysis, mistake.partner), mistake.other))
+            .note_at(mistake.meets, "they are taken for classes here")
+            .fix(fmt::format("sum over the features: dim={}", mistake.other));
+        return;
+      case Kind::kCorrelationOfSamples:
+        report(fmt::format("the features {} are standardised over axis {}, the batch; {} sums over axis {}: it "
+                           "compares samples, and correlates no features",
+                           value, axis, call.op_name(), mistake.other))
+            .note_at(mistake.meets, "the matrix is read as correlations here")
+            .fix("multiply along the batch: z1.T @ z2, which is [features, features]");
+        return;
       case Kind::kFlattenedOrder: {
         auto finding = report(
             fmt::format("axis {} of {} and axis {} of {} are flattened in another order: {}", axis, value,

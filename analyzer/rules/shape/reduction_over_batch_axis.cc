@@ -218,6 +218,14 @@ class ReductionOverBatchAxis : public Rule {
             .note_at(mistake.meets, "it is divided by the deviation here")
             .fix("take mean and deviation over the features: dim=-1");
         return true;
+      case AxisMistake::Kind::kCentredOverBatch:
+        out.report(mistake.node,
+                   fmt::format("{} takes the mean of {} over axis {}, the batch; what is less this mean is "
+                               "projected along axis {}",
+                               call.op_name(), value, axis, mistake.other))
+            .note_at(mistake.meets, "its products are summed here")
+            .fix(fmt::format("take the mean along the axis that the products are summed over: dim={}", mistake.other));
+        return true;
       case AxisMistake::Kind::kGateOfBatch:
         out.report(mistake.node, fmt::format("{} averages {} over the batch, too: all samples get the same gate",
                                              call.op_name(), value))
