@@ -249,6 +249,8 @@ class SumFinder {
       case Opcode::kWhere:
         if (const auto found = meet(node, a, b, false)) return found;
         if (const auto found = meet(node, a, expressions_.operand(node, 2), false)) return found;
+        // 1 where something holds, and 0 elsewhere.
+        if (linear && expressions_.number(b) && expressions_.number(expressions_.operand(node, 2))) add(a, true);
         add(b, false);
         add(expressions_.operand(node, 2), false);
         break;
@@ -257,6 +259,23 @@ class SumFinder {
       case Opcode::kReduceSum:
         if (const auto found = product_of_sums(a)) return found;
         add(a, linear);
+        break;
+      case Opcode::kEqual:
+      case Opcode::kCompare:
+        // The share of the pairs that are alike, as of predictions and labels: no pair is chosen or weighed.
+        if (linear)
+          if (const auto found = meet_in_comparison(node, a, b)) return found;
+        break;
+      case Opcode::kNot:
+        add(a, linear);
+        break;
+      case Opcode::kAnd:
+      case Opcode::kOr:
+      case Opcode::kXor:
+        if (linear)
+          if (const auto found = meet(node, a, b, false)) return found;
+        add(a, linear && keeps_separable(b, a));
+        add(b, linear && keeps_separable(a, b));
         break;
       case Opcode::kAbs:
       case Opcode::kPow:
@@ -318,6 +337,28 @@ class SumFinder {
         !stretching_.is_column_against_squeezed(y, x))
       return std::nullopt;
     return LossBroadcast{node, x, y, true, true};
+  }
+
+  /// Classes that layers choose may even have got an axis: no program wants to know how many of them are another
+  /// sample's label.
+  std::optional<LossBroadcast> meet_in_comparison(NodeId node, ValueId a, ValueId b) {
+    if (const auto found = meet(node, a, b, false)) return found;
+    const ValueId x = expressions_.source(a), y = expressions_.source(b);
+    if (expressions_.op(node) != Opcode::kEqual || (!is_choice(x) && !is_choice(y)) ||
+        !stretching_.are_batches_of_two(x, y, true))
+      return std::nullopt;
+    return LossBroadcast{node, x, y, true, true};
+  }
+
+  /// The index of the largest score, before views.
+  bool is_choice(ValueId value) const {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const Opcode opcode = expressions_.op_of(value);
+      if (opcode == Opcode::kArgExtreme) return true;
+      if (!keeps_elements(opcode) && opcode != Opcode::kCast) return false;
+      value = expressions_.operand(expressions_.producer(value), 0);
+    }
+    return false;
   }
 
   const Expressions& expressions_;

@@ -33,7 +33,7 @@ class SilentBroadcastInLoss : public Rule {
       return losses::find_broadcast(axes.expressions, axes.origins, loss).has_value();
     });
     if (known) return;
-    for (const ValueId output : outputs) {
+    for (const ValueId output : number_outputs(analysis)) {
       const auto found = losses::find_broadcast_in_sum(axes.expressions, axes.origins, output);
       if (!found || analysis.has_failed(found->node)) continue;
       report_in_sum(analysis, output, *found, out);
@@ -42,6 +42,21 @@ class SilentBroadcastInLoss : public Rule {
   }
 
  private:
+  /// Those of integers as well: how many predictions are right.
+  static std::vector<ValueId> number_outputs(const dataflow::Analysis& analysis) {
+    constexpr std::size_t kMaxOutputs = 16;
+    std::vector<ValueId> found;
+    for (const ValueId output : analysis.outputs(GraphId::kMain).first(kMaxOutputs)) {
+      if (output == ValueId::kAbsent) continue;
+      const Fact& fact = analysis.fact(output);
+      if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) continue;
+      const auto dims = analysis.facts().dims_of(fact.shape);
+      if (std::ranges::all_of(dims, [&](Dim dim) { return analysis.facts().dims().is_constant(dim, 1); }))
+        found.push_back(output);
+    }
+    return found;
+  }
+
   /// Values that meet along axes which count different things, and are as long by chance.
   static void report_axes(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
