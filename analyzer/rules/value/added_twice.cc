@@ -21,7 +21,8 @@ class AddedTwice : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const auto check = [&](const Expressions& expressions, const NodeCall& call, ValueId a, ValueId b) {
-      if (!report(expressions, call, a, b, out)) report(expressions, call, b, a, out);
+      if (!report(expressions, call, a, b, out) && !report(expressions, call, b, a, out))
+        report_direction(expressions, call, a, b, out);
     };
     each_node(view, out, {Opcode::kAdd}, [&](const Expressions& expressions, const NodeCall& call) {
       check(expressions, call, call.operand(0).value(), call.operand(1).value());
@@ -63,6 +64,80 @@ class AddedTwice : public Rule {
         .note_at(inner, "added here first")
         .fix(fmt::format("add {} once: {} + {}", Operand(analysis, value).name(), Operand(analysis, other).name(),
                          Operand(analysis, value).name()));
+    return true;
+  }
+
+  /// The loss of pairs in one direction, twice: of images among texts, and of texts among images. The scores of the
+  /// second have to be transposed.
+  static void report_direction(const Expressions& expressions, const NodeCall& call, ValueId a, ValueId b,
+                               Reporter& out) {
+    if (a != b && !are_computed_alike(expressions, a, b)) return;
+    const NodeId scores = pairs_of(expressions, a, out);
+    if (scores == NodeId::kNone) return;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Operand pairs(analysis, expressions.result(scores));
+    out.report(call.id(),
+               fmt::format("{} is added to itself: both losses of the pairs {} {} compare its rows, and "
+                           "none its columns",
+                           Operand(analysis, a).name(), pairs.name(), analysis.facts().shape_text(pairs.fact().shape)))
+        .note_at(scores, "all pairs are scored here")
+        .fix(fmt::format("transpose {} for the second loss", pairs.name()));
+  }
+
+  /// The product of two different batches whose rows a loss with labels 0, 1, 2, ... reads, before sums, means, scales
+  /// and moves.
+  static NodeId pairs_of(const Expressions& expressions, ValueId loss, Reporter& out) {
+    constexpr int kMaxSteps = 10;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId scores = ValueId::kAbsent;
+    for (int step = 0; step < kMaxSteps && scores == ValueId::kAbsent; ++step) {
+      loss = before_scale(expressions, loss);
+      const NodeId node = expressions.producer(loss);
+      const Opcode opcode = expressions.op(node);
+      const ops::OpEntry* const entry = expressions.entry(node);
+      const ValueId data = expressions.operand(node, 0);
+      if (entry != nullptr && entry->loss()) {
+        if (!ops::takes_class_indices(*entry->loss()) || !counts_up(expressions, expressions.operand(node, 1)))
+          return NodeId::kNone;
+        scores = data;
+        if (expressions.op_of(data) == Opcode::kLogSoftmax) scores = expressions.operand(expressions.producer(data), 0);
+      } else if (opcode == Opcode::kLogSoftmax) {
+        scores = data;
+      } else if (opcode == Opcode::kNeg || opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum ||
+                 opcode == Opcode::kCast || ops::picks_elements(opcode)) {
+        loss = data;
+      } else {
+        return NodeId::kNone;
+      }
+    }
+    // Scales may be of weights, such as a learnt temperature.
+    for (int step = 0; step < kMaxSteps && expressions.op_of(scores) != Opcode::kMatMul; ++step) {
+      const NodeId node = expressions.producer(scores);
+      const Opcode opcode = expressions.op(node);
+      const bool scales = opcode == Opcode::kMul || opcode == Opcode::kDiv || opcode == Opcode::kAdd;
+      if (!scales && opcode != Opcode::kCast && !ops::keeps_elements(opcode)) return NodeId::kNone;
+      const bool second = opcode == Opcode::kMul && expressions.dims(expressions.operand(node, 0)).size() < 2;
+      scores = expressions.operand(node, second ? 1 : 0);
+    }
+    const NodeId product = expressions.producer(scores);
+    const auto dims = expressions.dims(scores);
+    if (expressions.op(product) != Opcode::kMatMul || dims.size() != 2 ||
+        !analysis.facts().dims().equal(dims[0], dims[1]))
+      return NodeId::kNone;
+    losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
+    const ValueId left = before_stretch(expressions, before_scale(expressions, expressions.operand(product, 0))),
+                  right = before_stretch(expressions, before_scale(expressions, expressions.operand(product, 1)));
+    return left != right && origins.is_batch(scores, 0) && origins.is_batch(scores, 1) ? product : NodeId::kNone;
+  }
+
+  /// 0, 1, 2, ...: each sample is its own class.
+  static bool counts_up(const Expressions& expressions, ValueId labels) {
+    const ValueId value = before_stretch(expressions, labels);
+    if (expressions.op_of(value) == Opcode::kRange) return true;
+    const auto numbers = constant_numbers(expressions, value);
+    if (!numbers || numbers->size() < 2) return false;
+    for (std::size_t i = 0; i < numbers->size(); ++i)
+      if ((*numbers)[i] != static_cast<double>(i)) return false;
     return true;
   }
 
