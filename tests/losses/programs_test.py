@@ -69,6 +69,8 @@ MISSED = {
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
     "td_target_no_done": "one exporter leaves out what nothing reads",
     "uncertainty_weight_minus": "one exporter folds what parameters of 0 give",
+    "orthogonal_rnn_cell": "one exporter folds the whole penalty to a number",
+    "dense_anchor_head": "the exporter makes one view of two, with the line of the second",
     "one_minus_accuracy": "one exporter names the output after its last node, and a metric has the same form",
 }
 

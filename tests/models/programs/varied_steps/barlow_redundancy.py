@@ -16,7 +16,7 @@ class Step(nn.Module):
         z1, z2 = self.f(y1), self.f(y2)
         z1 = (z1 - z1.mean(0)) / (z1.std(0) + 1e-6)
         z2 = (z2 - z2.mean(0)) / (z2.std(0) + 1e-6)
-        c = z1 @ z2.T / z1.shape[0]  # fault: no-rule
+        c = z1 @ z2.T / z1.shape[0]  # fault: class-axis-position
         on = (torch.diagonal(c) - 1).pow(2).sum()
         off = c.pow(2).sum() - torch.diagonal(c).pow(2).sum()
         return on + self.lambd * off

@@ -15,7 +15,7 @@ class Step(nn.Module):
 
     def forward(self, probe, who):
         e = self.enc(probe)
-        sim = F.cosine_similarity(e.unsqueeze(1), self.centres.unsqueeze(0), dim=1)  # fault: no-rule
+        sim = F.cosine_similarity(e.unsqueeze(1), self.centres.unsqueeze(0), dim=1)  # fault: class-axis-position
         return F.cross_entropy(16.0 * sim, who)
 
 

@@ -28,8 +28,8 @@ class Step(nn.Module):
         logits_per_text = logits_per_image
         target = torch.arange(img.shape[0], device=img.device)
         loss_i = F.cross_entropy(logits_per_image, target)
-        loss_t = F.cross_entropy(logits_per_text, target)  # fault: no-rule
-        return (loss_i + loss_t) / 2  # fault: no-rule
+        loss_t = F.cross_entropy(logits_per_text, target)  # fault: added-twice
+        return (loss_i + loss_t) / 2  # fault: added-twice
 
 
 class Fixed(Step):

@@ -17,7 +17,7 @@ class Step(nn.Module):
         logits = self.fc(self.emb(tokens).mean(dim=1))
         loss = F.cross_entropy(logits, intent)
         pred = logits.argmax(dim=1, keepdim=True)
-        acc = (pred == intent).float().mean()  # fault: no-rule
+        acc = (pred == intent).float().mean()  # fault: silent-broadcast-in-loss
         return loss, acc
 
 

@@ -18,7 +18,7 @@ class Step(nn.Module):
         mel = (mel - mel.mean(dim=2, keepdim=True)) / (mel.std(dim=2, keepdim=True) + 1e-5)
         f = torch.relu(self.conv(mel))
         b, c, t = f.shape
-        seq = f.reshape(b, t, c)  # fault: no-rule
+        seq = f.reshape(b, t, c)  # fault: class-axis-position
         _, h = self.gru(seq)
         return self.loss(self.fc(h[-1]), keyword)
 

@@ -15,7 +15,7 @@ class Step(nn.Module):
     def forward(self, features, relevance):
         s = self.w2(torch.tanh(self.w1(features)))[..., 0]
         order = relevance.argsort(dim=1, descending=True)
-        s = torch.gather(s, 0, order)  # fault: no-rule
+        s = torch.gather(s, 0, order)  # fault: index-of-other-axis
         s = s - s.max(dim=1, keepdim=True).values
         tail = s.exp().flip(1).cumsum(1).flip(1)
         return (torch.log(tail + 1e-10) - s).sum(dim=1).mean()

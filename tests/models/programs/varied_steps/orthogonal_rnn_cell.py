@@ -18,14 +18,14 @@ class Step(nn.Module):
 
     def ortho_penalty(self):
         gram = self.w_h @ self.w_h.t()
-        return (gram - 1).pow(2).sum()  # fault: no-rule
+        return (gram - 1).pow(2).sum()  # fault: ones-for-identity
 
     def forward(self, x, y):
         h = x.new_zeros(x.shape[0], self.w_h.shape[0])
         for t in range(7):
             h = torch.tanh(self.w_x(x[:, t]) + h @ self.w_h.t())
         ce = F.cross_entropy(self.out(h), y)
-        return ce + self.lam * self.ortho_penalty()  # fault: no-rule
+        return ce + self.lam * self.ortho_penalty()  # fault: ones-for-identity
 
 
 class Fixed(Step):

@@ -17,8 +17,8 @@ class Step(nn.Module):
         out, _ = self.gru(self.items(clicks))
         scores = out[:, -1] @ self.items.weight.t()
         loss = F.cross_entropy(scores, target)
-        best = scores.topk(3, dim=0).indices  # fault: no-rule
-        hit = (best.t().unsqueeze(1) == target.view(1, -1, 1)).any(-1).float().mean()  # fault: no-rule
+        best = scores.topk(3, dim=0).indices  # fault: index-of-other-axis
+        hit = (best.t().unsqueeze(1) == target.view(1, -1, 1)).any(-1).float().mean()  # fault: index-of-other-axis
         return loss, hit
 
 

@@ -16,7 +16,7 @@ class Step(nn.Module):
         self.decoder = nn.ConvTranspose1d(24, 1, 16, stride=8, bias=False)
 
     def center(self, s):
-        return s - s.mean(dim=0, keepdim=True)  # fault: no-rule
+        return s - s.mean(dim=0, keepdim=True)  # fault: reduction-over-batch-axis
 
     def si_snr(self, est, ref):
         est, ref = self.center(est), self.center(ref)
@@ -29,7 +29,7 @@ class Step(nn.Module):
     def forward(self, noisy, clean):
         w = torch.relu(self.encoder(noisy[:, None]))
         est = self.decoder(w * self.mask(w))[:, 0]
-        return -self.si_snr(est, clean).mean()
+        return -self.si_snr(est, clean).mean()  # fault: reduction-over-batch-axis
 
 
 class Fixed(Step):

@@ -16,7 +16,7 @@ class Step(nn.Module):
     def forward(self, spec, label):
         x = torch.relu(self.conv(spec)).amax(dim=2)
         logp = torch.log_softmax(self.lin(x), dim=1)
-        lp = logp[:, label]  # fault: no-rule
+        lp = logp[:, label]  # fault: class-axis-position
         w = (self.freq.sum() / self.freq).sqrt()
         w = (w / w.mean())[label]
         return torch.mean(-w * (1.0 - lp.exp()).pow(1.5) * lp)
