@@ -67,6 +67,10 @@ class BatchTotals {
   std::optional<AxisMistake> compared_norm(NodeId node);
   std::optional<AxisMistake> expectation(NodeId node);
   std::optional<AxisMistake> recurrence(NodeId node);
+  NodeId shifted_along_samples(ValueId data) const;
+  bool keeps_all_of_axis(ValueId value, std::size_t axis) const;
+  NodeId steps_masked_along_other(ValueId data) const;
+  std::optional<double> start_along_steps(NodeId slice) const;
   std::optional<AxisMistake> square_of_mean(NodeId node) const;
   bool is_data(ValueId value) const;
   bool has_long_batch(ValueId value) const;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "passes/losses/axis_finders.h"
+#include "passes/losses/batch_name.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -428,6 +429,105 @@ std::optional<AxisMistake> BatchTotals::expectation(NodeId node) {
   return std::nullopt;
 }
 
+/// The layer reads all but the last steps of axis 1 of an input, and something else all but the first ones: what comes
+/// next along that axis is predicted, so that it has the steps. Nothing goes along axis 0.
+NodeId BatchTotals::shifted_along_samples(ValueId data) const {
+  constexpr int kMaxSteps = 12;
+  ValueId value = data;
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    const NodeId node = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(node);
+    if (opcode == Opcode::kSlice) {
+      const ValueId from = expressions_.operand(node, 0);
+      if (start_along_steps(node) != 0.0 || !cone_.is_input(from)) return NodeId::kNone;
+      NodeId next = NodeId::kNone;
+      for (const NodeId user : expressions_.users(from)) {
+        if (user == node || expressions_.op(user) == Opcode::kShape) continue;
+        if (expressions_.op(user) != Opcode::kSlice) continue;
+        const auto start = start_along_steps(user);
+        const auto own = cone_.dims(value), other = cone_.dims(expressions_.result(user));
+        if (!start) return NodeId::kNone;  // along another axis
+        if (*start >= 1 && own.size() == other.size() && own.size() >= 2 && cone_.pool().equal(own[1], other[1]))
+          next = user;
+      }
+      return next;
+    }
+    // Rows of a table, and layers that work on the features of each step.
+    if (opcode == Opcode::kGather && cone_.dims(expressions_.operand(node, 0)).size() == 2 &&
+        cone_.dims(expressions_.operand(node, 1)).size() == 2) {
+      value = expressions_.operand(node, 1);
+    } else if (opcode == Opcode::kMatMul || opcode == Opcode::kDropout || opcode == Opcode::kCast ||
+               opcode == Opcode::kNormalize || opcode == Opcode::kIdentity || opcode == Opcode::kMul ||
+               has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) {
+      const ValueId first = expressions_.operand(node, 0);
+      value = first != ValueId::kAbsent && cone_.is_constant(first) ? expressions_.operand(node, 1) : first;
+    } else {
+      return NodeId::kNone;
+    }
+  }
+  return NodeId::kNone;
+}
+
+/// Steps that are counted along axis 1, compared with a number for each element of axis 0: the lengths of the samples.
+NodeId BatchTotals::steps_masked_along_other(ValueId data) const {
+  const auto dims = cone_.dims(data);
+  if (dims.size() < 2 || cone_.pool().equal(dims[0], dims[1])) return NodeId::kNone;
+  for (const NodeId node : cone_.nodes()) {
+    if (expressions_.op(node) != Opcode::kCompare) continue;
+    const auto mask = cone_.dims(expressions_.result(node));
+    if (mask.size() != 2 || !cone_.pool().equal(mask[0], dims[0]) || !cone_.pool().equal(mask[1], dims[1])) continue;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId lengths = expressions_.operand(node, side), steps = expressions_.operand(node, 1 - side);
+      const auto own = cone_.dims(lengths), counted = cone_.dims(steps);
+      if (own.size() != 2 || !cone_.is_long(lengths, 0) || cone_.is_long(lengths, 1) || counted.empty() ||
+          (counted.size() == 2 && cone_.is_long(steps, 0)) || !cone_.is_input(lengths) ||
+          !cone_.analysis().fact(lengths).dtypes.proves(DTypeSet::integers()))
+        continue;
+      const ValueId counts = cone_.before_views(steps);
+      const Content* content = cone_.analysis().content(counts);
+      const bool is_counted =
+          expressions_.op_of(counts) == Opcode::kRange ||
+          (content != nullptr && content->integers.size() > 1 && cone_.pool().as_constant(content->integers[0]) == 0 &&
+           cone_.pool().as_constant(content->integers[1]) == 1);
+      if (is_counted) return node;
+    }
+  }
+  return NodeId::kNone;
+}
+
+/// Where a slice of axis 1 begins; nullopt for one of another axis.
+std::optional<double> BatchTotals::start_along_steps(NodeId slice) const {
+  const auto start = expressions_.number(expressions_.operand(slice, 1)),
+             axis = expressions_.number(expressions_.operand(slice, 3));
+  const auto rank = static_cast<double>(cone_.dims(expressions_.operand(slice, 0)).size());
+  return axis && (*axis < 0 ? *axis + rank : *axis) == 1.0 ? start : std::nullopt;
+}
+
+/// No element of the axis is picked, and it is reduced with all others alone.
+bool BatchTotals::keeps_all_of_axis(ValueId value, std::size_t axis) const {
+  struct Along {
+    ValueId value;
+    std::size_t axis;
+  };
+  std::vector<Along> pending{{value, axis}};
+  if (expressions_.users(value).empty()) return false;
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i)
+    for (const NodeId user : expressions_.users(pending[i].value)) {
+      if (!cone_.has(user)) continue;
+      const ValueId result = expressions_.result(user);
+      AxisStep step = cone_.way().follow(user, cone_.operand_index(user, pending[i].value), pending[i].axis);
+      // Directions and states become one axis, also where the extents are computed.
+      if (expressions_.op(user) == Opcode::kReshape && cone_.dims(pending[i].value).size() == 4 &&
+          cone_.dims(result).size() == 3 && pending[i].axis < 2)
+        step = {AxisFate::kKept, pending[i].axis};
+      const bool is_cut = expressions_.op(user) == Opcode::kSlice && step.fate == AxisFate::kUnknown;
+      if (is_cut || step.fate == AxisFate::kSelected) return false;
+      if (step.fate == AxisFate::kSummed && !cone_.is_one_number(result)) return false;
+      if (step.fate == AxisFate::kKept) pending.push_back({result, step.axis});
+    }
+  return true;
+}
+
 /// Its steps are the samples of the batch. Where the axes are [steps, samples] the last step is picked, or all steps
 /// are averaged; here that is done along what the layer takes for the samples, and the steps are kept.
 std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
@@ -437,6 +537,8 @@ std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
       !cone_.is_long(data, 0) || !cone_.is_long(data, 1) || !cone_.origins().is_batch(data, 0) ||
       cone_.origins().is_batch(data, 1))
     return std::nullopt;
+  for (const NodeId known : {shifted_along_samples(data), steps_masked_along_other(data)})
+    if (known != NodeId::kNone) return AxisMistake{Kind::kStepsOfBatch, node, data, {0}, true, known, 1};
   struct Axes {
     ValueId value;
     std::size_t steps, samples;
@@ -449,8 +551,8 @@ std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
       const ValueId result = expressions_.result(user);
       const AxisStep steps = cone_.way().follow(user, 0, at.steps);
       AxisStep samples = cone_.way().follow(user, 0, at.samples);
-      if (steps.fate != AxisFate::kKept) continue;
       const Opcode opcode = expressions_.op(user);
+      if (steps.fate != AxisFate::kKept) continue;
       // The hidden state is still there: no loss is reduced.
       const bool has_state = cone_.is_long(result, cone_.dims(result).size() - 1) && cone_.dims(result).size() > 1 &&
                              steps.axis + 1 < cone_.dims(result).size();
@@ -464,6 +566,10 @@ std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
       if (passes && samples.fate == AxisFate::kKept) pending.push_back({result, steps.axis, samples.axis});
     }
   }
+  // By its name alone, unless one step is picked from it.
+  const Dim first = cone_.dims(data).front();
+  if (keeps_all_of_axis(states, 0) && cone_.pool().is_symbol(first) && is_batch_name(cone_.pool().to_text(first)))
+    return AxisMistake{Kind::kStepsOfBatch, node, data, {0}, true, node, 1};
   return std::nullopt;
 }
 

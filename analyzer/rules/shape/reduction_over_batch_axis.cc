@@ -242,13 +242,16 @@ class ReductionOverBatchAxis : public Rule {
         return true;
       case AxisMistake::Kind::kStepsOfBatch: {
         const NodeCall meets(analysis, mistake.meets);
-        out.report(mistake.node,
-                   fmt::format("{} goes along axis 0 of {}, the batch: each sample depends on the samples "
-                               "before it",
-                               call.op_name(), value))
-            .note_at(mistake.meets,
-                     fmt::format("{} removes axis 1, which the layer takes for the samples", meets.op_name()))
-            .fix("create the layer with batch_first=True, or move the steps to axis 0");
+        auto finding =
+            out.report(mistake.node, fmt::format("{} goes along axis 0 of {}, the batch: each sample depends "
+                                                 "on the samples before it",
+                                                 call.op_name(), value));
+        if (meets.is(ops::Opcode::kSlice) || meets.is(ops::Opcode::kCompare))
+          finding.note_at(mistake.meets, "the steps are those of axis 1 here");
+        else if (mistake.meets != mistake.node)
+          finding.note_at(mistake.meets,
+                          fmt::format("{} removes axis 1, which the layer takes for the samples", meets.op_name()));
+        finding.fix("create the layer with batch_first=True, or move the steps to axis 0");
         return true;
       }
       case AxisMistake::Kind::kAttentionOfBatch:

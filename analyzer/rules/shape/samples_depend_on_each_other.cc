@@ -12,6 +12,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
+#include "passes/losses/batch_name.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -24,7 +25,7 @@ class SamplesDependOnEachOther : public Rule {
  public:
   SamplesDependOnEachOther()
       : Rule({"TL-S214", "samples-depend-on-each-other", "shape", findings::Severity::kWarning,
-              "a model without a loss that normalises or selects along the batch"}) {}
+              "a model without a loss that normalises, selects or recurs along the batch"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
@@ -33,10 +34,12 @@ class SamplesDependOnEachOther : public Rule {
     if (batches.inputs.empty()) return;
     losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kArgExtreme,
-                                                           Opcode::kDiv, Opcode::kSub};
+                                                           Opcode::kDiv,     Opcode::kSub,        Opcode::kRecurrence};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
       if (call.node().graph != GraphId::kMain || call.operand(0).taint().has(Aspect::kShape)) return;
-      if (call.is(Opcode::kSub) || call.is(Opcode::kDiv)) {
+      if (call.is(Opcode::kRecurrence)) {
+        check_steps(expressions, origins, batches, call, out);
+      } else if (call.is(Opcode::kSub) || call.is(Opcode::kDiv)) {
         check_statistic(expressions, origins, batches, call, out);
       } else if (const auto axes = expressions.axes_of(call.id())) {
         check_axis(expressions, origins, batches, call, *axes, out);
@@ -54,13 +57,6 @@ class SamplesDependOnEachOther : public Rule {
     std::optional<bool> has_results{};  ///< for each sample; asked where there is something to report
   };
 
-  /// An axis is the batch if it is called so, and is not if it is called otherwise: `tokens`, `nodes`, `frames`.
-  static bool is_batch_name(std::string name) {
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-    static constexpr std::array<std::string_view, 4> kNames{"n", "b", "bs", "samples"};
-    return std::ranges::find(kNames, name) != kNames.end() || name.find("batch") != std::string::npos;
-  }
-
   static Batches batched_inputs(const dataflow::Analysis& analysis) {
     const DimPool& pool = analysis.facts().dims();
     Batches found;
@@ -68,7 +64,7 @@ class SamplesDependOnEachOther : public Rule {
       const Fact& fact = analysis.fact(input);
       if (fact.kind != ValueKind::kTensor || !analysis.facts().is_ranked(fact.shape)) continue;
       const auto dims = analysis.facts().dims_of(fact.shape);
-      if (!dims.empty() && pool.is_symbol(dims.front()) && is_batch_name(pool.to_text(dims.front()))) {
+      if (!dims.empty() && pool.is_symbol(dims.front()) && losses::is_batch_name(pool.to_text(dims.front()))) {
         found.inputs.insert(input);
         if (found.extents.size() < kMaxExtents && std::ranges::find(found.extents, dims.front()) == found.extents.end())
           found.extents.push_back(dims.front());
@@ -119,6 +115,21 @@ class SamplesDependOnEachOther : public Rule {
                            call.op_name(), call.is(Opcode::kArgExtreme) ? "selects from" : "normalises",
                            described(call.analysis(), data), axes.front()))
         .fix("give the axis of the classes or features, such as axis = -1");
+  }
+
+  /// A recurrent layer that takes the samples for steps.
+  static void check_steps(const Expressions& expressions, losses::AxisOrigins& origins, Batches& batches,
+                          const NodeCall& call, Reporter& out) {
+    const Attribute* layout = call.attribute("layout");
+    const ValueId data = call.operand(0).value();
+    constexpr std::size_t kSteps[] = {0};
+    if (data == ValueId::kAbsent || (layout != nullptr && layout->i != 0) ||
+        !is_along_batch(expressions, origins, batches, data, kSteps))
+      return;
+    out.report(call.id(), fmt::format("{} goes along axis 0 of {}, the batch: the result for a sample depends on the "
+                                      "ones before it",
+                                      call.op_name(), described(call.analysis(), data)))
+        .fix("create the layer with batch_first=True, or move the steps to axis 0");
   }
 
   /// x - mean(x) and x / norm(x), with a guard or without.

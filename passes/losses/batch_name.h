@@ -1,0 +1,18 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace tensorlint::losses {
+
+/// An axis is the batch if it is called so, and is not if it is called otherwise: `tokens`, `nodes`, `frames`.
+inline bool is_batch_name(std::string_view text) {
+  std::string name(text.substr(0, 64));
+  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  static constexpr std::array<std::string_view, 4> kNames{"n", "b", "bs", "samples"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.find("batch") != std::string::npos;
+}
+
+}  // namespace tensorlint::losses
