@@ -1,11 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/axis_way.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -17,107 +23,347 @@ class PredictionReadsTarget : public Rule {
  public:
   PredictionReadsTarget()
       : Rule({"TL-L344", "prediction-reads-target", "loss", findings::Severity::kWarning,
-              "a prediction of the next steps by convolutions that read those steps"}) {}
+              "a prediction of the next steps that is computed from those steps"},
+             {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    if (!has_node(out, {Opcode::kConv})) return;
+    if (!has_node(out, {Opcode::kConv, Opcode::kRecurrence, Opcode::kConcat})) return;
+    Visited<NodeId> seen(view.analysis().meter());
     each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
-      for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-        if (check_side(expressions, call, call.operand(side).value(), call.operand(1 - side).value(), out)) return;
+      check_sides(expressions, {call.id(), call.operand(0).value(), call.operand(1).value()}, seen, out);
     });
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.anchor != NodeId::kNone && !view.analysis().has_failed(loss.anchor))
+        check_sides(out.shared<losses::LossAxes>().expressions, {loss.anchor, loss.prediction, loss.target}, seen, out);
   }
 
  private:
-  /// Which steps of which input a value has at step t of its last axis: t + ahead.
-  struct Reading {
-    ValueId of = ValueId::kAbsent;
-    double ahead = 0;
-    NodeId convolution = NodeId::kNone;  ///< the one that reads farthest ahead
+  struct Meeting {
+    NodeId node;
+    ValueId a, b;
   };
 
-  static bool check_side(const Expressions& expressions, const NodeCall& call, ValueId prediction, ValueId target,
+  /// Which steps of which input a value has at step t of one of its axes: t + ahead.
+  struct Reading {
+    ValueId of = ValueId::kAbsent;
+    std::size_t axis = 0;
+    double ahead = 0;
+    NodeId layer = NodeId::kNone;  ///< the one that reads farthest ahead
+    double cut = 0;                ///< the steps that are left out in front after that
+    double behind = 0;             ///< the first one that is read
+    bool is_padded = false;
+  };
+
+  static void check_sides(const Expressions& expressions, const Meeting& meeting, Visited<NodeId>& seen,
+                          Reporter& out) {
+    if (meeting.a == ValueId::kAbsent || meeting.b == ValueId::kAbsent || seen.contains(meeting.node)) return;
+    for (const bool turned : {false, true}) {
+      const ValueId prediction = turned ? meeting.b : meeting.a, target = turned ? meeting.a : meeting.b;
+      if (!check_side(expressions, meeting.node, prediction, target, out) &&
+          !check_roll(expressions, meeting.node, prediction, target, out))
+        continue;
+      seen.insert(meeting.node);
+      return;
+    }
+  }
+
+  static bool check_side(const Expressions& expressions, NodeId meeting, ValueId prediction, ValueId target,
                          Reporter& out) {
-    const auto reads = reading_of(expressions, prediction, 0), is = reading_of(expressions, target, 0);
-    if (!reads || !is || reads->convolution == NodeId::kNone || is->convolution != NodeId::kNone ||
-        reads->of != is->of || is->ahead < 1 || reads->ahead < is->ahead)
-      return false;
-    out.report(reads->convolution,
-               fmt::format("{} reads {} up to {} steps ahead, and is to predict the one that is {} ahead",
-                           NodeCall(call.analysis(), reads->convolution).op_name(),
-                           Operand(call.analysis(), reads->of).name(), reads->ahead, is->ahead))
-        .note_at(call.id(), "the prediction is compared with that step here")
-        .fix("let the convolution read the past alone: all padding in front, or the end cut off");
+    constexpr std::size_t kMaxRank = 4;
+    const std::size_t rank = expressions.dims(target).size();
+    const dataflow::Analysis& analysis = expressions.analysis();
+    if (rank > kMaxRank || expressions.dims(prediction).size() != rank) return false;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      if (analysis.facts().dims().is_constant(expressions.dims(target)[axis], 1)) continue;
+      const auto is = reading_of(expressions, target, axis, 0);
+      if (!is || is->layer != NodeId::kNone || is->ahead < 1) continue;
+      const auto reads = reading_of(expressions, prediction, axis, 0);
+      // Where both lack the same steps at their ends, the input is what is to come out.
+      if (!reads || reads->layer == NodeId::kNone || reads->of != is->of || reads->axis != is->axis ||
+          reads->ahead < is->ahead || reads->cut == is->ahead ||
+          (!reads->is_padded && reads->ahead - is->ahead == is->ahead - reads->behind))
+        continue;
+      const NodeCall layer(analysis, reads->layer);
+      const std::string name = Operand(analysis, reads->of).name();
+      out.report(reads->layer,
+                 std::isinf(reads->ahead)
+                     ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead", layer.op_name(),
+                                   name, is->ahead)
+                     : fmt::format("{} reads {} up to {} steps ahead, and is to predict the one that is {} ahead",
+                                   layer.op_name(), name, reads->ahead, is->ahead))
+          .note_at(meeting, "the prediction is compared with that step here")
+          .fix(std::isinf(reads->ahead) ? "let it run forward alone: bidirectional=False"
+                                        : "let the convolution read the past alone: all padding in front, or the end "
+                                          "cut off");
+      return true;
+    }
+    return false;
+  }
+
+  /// The differences of a series that is rolled have the last step in the first one: where the first ones predict the
+  /// last one, it is known.
+  static bool check_roll(const Expressions& expressions, NodeId meeting, ValueId prediction, ValueId target,
+                         Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto last = part_of(expressions, target);
+    if (!last || last->start < 1) return false;
+    const auto roll = roll_in(expressions, last->of);
+    if (!roll || roll->axis != last->axis || last->start < static_cast<double>(roll->shift)) return false;
+    NodeId first = NodeId::kNone;
+    for (const NodeId user : expressions.users(last->of)) {
+      const auto part = part_of(expressions, expressions.result(user));
+      if (part && part->of == last->of && part->axis == last->axis && part->start == 0 && part->end <= last->start)
+        first = user;
+    }
+    if (first == NodeId::kNone) return false;
+    bool is_read = false;
+    walk_back(expressions, prediction, [&](ValueId, NodeId node) {
+      is_read |= node == first;
+      return !is_read;
+    });
+    if (!is_read) return false;
+    out.report(roll->node, fmt::format("{} is rolled, and its last step comes before the first one: the first "
+                                       "difference has the step that is to be predicted",
+                                       Operand(analysis, roll->from).name()))
+        .note_at(first, "the prediction reads the first differences here")
+        .note_at(meeting, "it is compared with the last one here")
+        .fix("subtract neighbours without rolling: x[:, 1:] - x[:, :-1]");
     return true;
   }
 
-  /// The farthest step that is read. Only what keeps the steps of the last axis in their places is followed.
-  static std::optional<Reading> reading_of(const Expressions& expressions, ValueId value, int depth) {
+  /// Steps from `start` to before `end` of an axis; one of them alone for an index.
+  struct Part {
+    ValueId of = ValueId::kAbsent;
+    std::size_t axis = 0;
+    double start = 0, end = 0;
+  };
+
+  static std::optional<Part> part_of(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 4;
+    const DimPool& pool = expressions.analysis().facts().dims();
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const ValueId from = expressions.operand(node, 0);
+      const auto dims = expressions.dims(from);
+      const bool slices = opcode == Opcode::kSlice;
+      if (!slices && opcode != Opcode::kGather) {
+        if (!ops::keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kExpand) return std::nullopt;
+        value = from;
+        continue;
+      }
+      const Attribute* given = expressions.analysis().attribute(node, "axis");
+      const auto asked = slices ? expressions.number(expressions.operand(node, 3))
+                                : std::optional(given == nullptr ? 0.0 : static_cast<double>(given->i));
+      auto start = expressions.number(expressions.operand(node, 1));
+      if (!asked || !start) return std::nullopt;
+      const double at = *asked < 0 ? *asked + static_cast<double>(dims.size()) : *asked;
+      if (at < 0 || at >= static_cast<double>(dims.size())) return std::nullopt;
+      const auto axis = static_cast<std::size_t>(at);
+      const auto extent = pool.as_constant(dims[axis]);
+      if (!extent) return std::nullopt;
+      const auto length = static_cast<double>(*extent);
+      const auto place = [&](double number) { return std::clamp(number < 0 ? number + length : number, 0.0, length); };
+      if (!slices) return Part{from, axis, place(*start), place(*start) + 1};
+      const auto end = expressions.number(expressions.operand(node, 2));
+      const ValueId stride = expressions.operand(node, 4);
+      if (!end || (stride != ValueId::kAbsent && !expressions.is_number(stride, 1))) return std::nullopt;
+      return Part{from, axis, place(*start), place(*end)};
+    }
+    return std::nullopt;
+  }
+
+  /// x - roll(x), with nothing done about the first steps.
+  static std::optional<Roll> roll_in(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 4;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kSub || opcode == Opcode::kDiv) {
+        const ValueId now = expressions.operand(node, 0), before = expressions.operand(node, 1);
+        const auto roll =
+            before == ValueId::kAbsent ? std::nullopt : rolled_by(expressions, expressions.producer(before));
+        if (roll && roll->from == now) {
+          // Towards the end, by less than half of it.
+          auto backward = *roll;
+          backward.shift = roll->extent - roll->shift;
+          return backward.shift * 2 < roll->extent ? std::optional(backward) : std::nullopt;
+        }
+      }
+      const auto scaled = with_number(expressions, node);
+      if (opcode == Opcode::kCast || opcode == Opcode::kIdentity || opcode == Opcode::kLog)
+        value = expressions.operand(node, 0);
+      else if (scaled && (opcode == Opcode::kMul || opcode == Opcode::kDiv || opcode == Opcode::kSub))
+        value = scaled->value;
+      else
+        return std::nullopt;
+      if (value == ValueId::kAbsent) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// The farthest step that is read. Only what keeps the steps of the axis in their places is followed.
+  static std::optional<Reading> reading_of(const Expressions& expressions, ValueId value, std::size_t axis, int depth) {
     constexpr int kMaxDepth = 24;
     const dataflow::Analysis& analysis = expressions.analysis();
-    if (value == ValueId::kAbsent || depth > kMaxDepth || expressions.is_spent()) return std::nullopt;
+    const auto dims = expressions.dims(value);
+    if (value == ValueId::kAbsent || depth > kMaxDepth || expressions.is_spent() || axis >= dims.size())
+      return std::nullopt;
     if (is_input(analysis, value))
-      return expressions.dims(value).size() == 3 ? std::optional(Reading{value, 0, NodeId::kNone}) : std::nullopt;
+      return axis > 0 && analysis.fact(value).dtypes.proves(DTypeSet::floats())
+                 ? std::optional(Reading{value, axis, 0, NodeId::kNone})
+                 : std::nullopt;
     const NodeId node = expressions.producer(value);
     const Opcode opcode = expressions.op(node);
-    if (node == NodeId::kNone || expressions.dims(value).size() != 3) return std::nullopt;
+    if (node == NodeId::kNone) return std::nullopt;
     const NodeCall call(analysis, node);
     const ValueId data = expressions.operand(node, 0);
     if (opcode == Opcode::kConv) {
-      auto found = reading_of(expressions, data, depth + 1);
-      const auto reach = found ? reach_of(expressions, call) : std::nullopt;
+      auto found = axis >= 2 ? reading_of(expressions, data, axis, depth + 1) : std::nullopt;
+      const auto reach = found ? reach_of(expressions, call, axis - 2) : std::nullopt;
       if (!reach) return std::nullopt;
-      if (*reach > 0 || found->convolution == NodeId::kNone) found->convolution = node;
-      found->ahead += *reach;
+      if (reach->last > 0 || found->layer == NodeId::kNone) found->layer = node;
+      found->ahead += reach->last;
+      found->behind += reach->first;
+      found->is_padded = found->is_padded || reach->is_padded;
+      found->cut = 0;
+      return found;
+    }
+    if (opcode == Opcode::kRecurrence) {
+      // [steps, directions, samples, states] of [steps, samples, features].
+      const Attribute *direction = call.attribute("direction"), *layout = call.attribute("layout");
+      if (axis != 0 || (layout != nullptr && layout->i != 0)) return std::nullopt;
+      auto found = reading_of(expressions, data, 0, depth + 1);
+      if (!found) return std::nullopt;
+      if (direction != nullptr && direction->s != "forward") {
+        found->ahead = HUGE_VAL;
+        found->is_padded = true;
+        found->layer = node;
+      }
+      found->cut = 0;
       return found;
     }
     if (opcode == Opcode::kSlice) {
-      auto found = reading_of(expressions, data, depth + 1);
-      const auto start = expressions.number(expressions.operand(node, 1)),
-                 axis = expressions.number(expressions.operand(node, 3));
-      const auto step = expressions.operand(node, 4) == ValueId::kAbsent
-                            ? std::optional<double>(1)
-                            : expressions.number(expressions.operand(node, 4));
-      if (!found || !start || *start < 0 || step != 1 || (axis != 2 && axis != -1)) return std::nullopt;
+      auto found = reading_of(expressions, data, axis, depth + 1);
+      const auto start = found ? start_at(expressions, node, axis) : std::nullopt;
+      if (!start) return std::nullopt;
       found->ahead += *start;
+      found->behind += *start;
+      found->cut += *start;
       return found;
     }
     if (opcode == Opcode::kPad) {
-      auto found = reading_of(expressions, data, depth + 1);
+      auto found = reading_of(expressions, data, axis, depth + 1);
       const auto pads = constant_numbers(expressions, expressions.operand(node, 1));
-      if (!found || !pads || pads->size() != 6 || (*pads)[0] != 0 || (*pads)[1] != 0 ||
-          expressions.operand(node, 3) != ValueId::kAbsent)
+      if (!found || !pads || pads->size() != 2 * dims.size() || expressions.operand(node, 3) != ValueId::kAbsent)
         return std::nullopt;
-      found->ahead -= (*pads)[2];
+      found->ahead -= (*pads)[axis];
+      found->behind -= (*pads)[axis];
+      found->is_padded = found->is_padded || (*pads)[axis] > 0 || (*pads)[axis + dims.size()] > 0;
       return found;
     }
-    if (opcode == Opcode::kIdentity || opcode == Opcode::kDropout || opcode == Opcode::kCast ||
-        (has_trait(call.entry(), ops::OpTrait::kElementwise) && call.operand_count() == 1))
-      return reading_of(expressions, data, depth + 1);
-    if (opcode != Opcode::kAdd && opcode != Opcode::kMul && opcode != Opcode::kSub) return std::nullopt;
+    if (opcode == Opcode::kConcat) return joined(expressions, call, axis, depth);
+    if (ops::keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kGather ||
+        opcode == Opcode::kMatMul || opcode == Opcode::kExpand) {
+      const auto at = axis_before(expressions, node, axis);
+      return at ? reading_of(expressions, data, *at, depth + 1) : std::nullopt;
+    }
+    // What normalises over steps as well reads more; this is the least.
+    if (opcode == Opcode::kNormalize)
+      return expressions.dims(data).size() == dims.size() ? reading_of(expressions, data, axis, depth + 1)
+                                                          : std::nullopt;
+    if (opcode != Opcode::kDropout && opcode != Opcode::kCast && !has_trait(call.entry(), ops::OpTrait::kElementwise))
+      return std::nullopt;
+    return of_elements(expressions, call, axis, depth);
+  }
+
+  static std::optional<Reading> of_elements(const Expressions& expressions, const NodeCall& call, std::size_t axis,
+                                            int depth) {
     // Numbers and tables that are the same for all inputs read nothing.
+    const std::size_t rank = expressions.dims(call.result()).size();
     std::optional<Reading> farthest;
     for (const ValueId operand : call.operands()) {
-      if (operand == ValueId::kAbsent) return std::nullopt;
-      if (analysis.model().value(operand).initializer != nullptr || expressions.number(operand)) continue;
-      const auto found = reading_of(expressions, operand, depth + 1);
-      if (!found || (farthest && farthest->of != found->of)) return std::nullopt;
+      if (operand == ValueId::kAbsent) continue;
+      if (call.model().value(operand).initializer != nullptr || expressions.number(operand)) continue;
+      if (expressions.dims(operand).size() != rank) return std::nullopt;
+      const auto found = reading_of(expressions, operand, axis, depth + 1);
+      if (!found || (farthest && (farthest->of != found->of || farthest->axis != found->axis))) return std::nullopt;
+      const double behind = farthest ? std::min(farthest->behind, found->behind) : found->behind;
       if (!farthest || found->ahead > farthest->ahead) farthest = found;
+      farthest->behind = behind;
     }
     return farthest;
   }
 
-  /// How far ahead of its place a convolution along one axis reads.
-  static std::optional<double> reach_of(const Expressions& expressions, const NodeCall& call) {
+  /// Zeros in front of the steps.
+  static std::optional<Reading> joined(const Expressions& expressions, const NodeCall& call, std::size_t axis,
+                                       int depth) {
+    const Attribute* given = call.attribute("axis");
+    const std::size_t rank = expressions.dims(call.result()).size();
+    const ValueId first = call.operand(0).value(), second = call.operand(1).value();
+    if (given == nullptr || call.operand_count() != 2 || first == ValueId::kAbsent || second == ValueId::kAbsent ||
+        static_cast<std::size_t>(given->i < 0 ? given->i + static_cast<std::int64_t>(rank) : given->i) != axis)
+      return std::nullopt;
+    const auto dims = expressions.dims(first);
+    const auto ahead = axis < dims.size() ? call.facts().dims().as_constant(dims[axis]) : std::nullopt;
+    if (!ahead || !number_of(call.operand(0))) return std::nullopt;
+    auto found = reading_of(expressions, second, axis, depth + 1);
+    if (!found) return std::nullopt;
+    found->ahead -= static_cast<double>(*ahead);
+    found->behind -= static_cast<double>(*ahead);
+    found->is_padded = true;
+    return found;
+  }
+
+  /// The axis of operand 0 that becomes the axis of the result.
+  static std::optional<std::size_t> axis_before(const Expressions& expressions, NodeId node, std::size_t axis) {
+    const losses::AxisWay way(expressions);
+    const ValueId data = expressions.operand(node, 0);
+    const std::size_t rank = expressions.dims(data).size();
+    for (std::size_t i = 0; i < rank; ++i) {
+      const auto step = way.follow(node, 0, i);
+      const DimPool& pool = expressions.analysis().facts().dims();
+      if (step.fate == losses::AxisFate::kKept && step.axis == axis && !pool.is_constant(expressions.dims(data)[i], 1))
+        return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Where a slice begins along the axis: 0 for one of another axis.
+  static std::optional<double> start_at(const Expressions& expressions, NodeId slice, std::size_t axis) {
+    const ValueId data = expressions.operand(slice, 0);
+    const auto start = expressions.number(expressions.operand(slice, 1)),
+               given = expressions.number(expressions.operand(slice, 3));
+    const ValueId stride = expressions.operand(slice, 4);
+    if (!start || !given || (stride != ValueId::kAbsent && !expressions.is_number(stride, 1))) return std::nullopt;
+    const auto dims = expressions.dims(data);
+    if ((*given < 0 ? *given + static_cast<double>(dims.size()) : *given) != static_cast<double>(axis)) return 0;
+    if (*start >= 0) return start;
+    const auto extent = expressions.analysis().facts().dims().as_constant(dims[axis]);
+    return extent ? std::optional(std::max(0.0, *start + static_cast<double>(*extent))) : std::nullopt;
+  }
+
+  struct Reach {
+    double first = 0, last = 0;
+    bool is_padded = false;
+  };
+
+  /// What a convolution reads around each place along an axis of its kernel.
+  static std::optional<Reach> reach_of(const Expressions& expressions, const NodeCall& call, std::size_t axis) {
     const auto weights = expressions.dims(call.operand(1).value());
-    if (weights.size() != 3) return std::nullopt;
-    const auto taps = call.facts().dims().as_constant(weights[2]);
+    if (axis + 2 >= weights.size()) return std::nullopt;
+    const auto taps = call.facts().dims().as_constant(weights[axis + 2]);
     const auto first_of = [&](std::string_view name, std::int64_t otherwise) {
       const Attribute* given = call.attribute(name);
-      return given == nullptr || given->ints.empty() ? otherwise : given->ints[0];
+      return given == nullptr || axis >= given->ints.size() ? otherwise : given->ints[axis];
     };
     const Attribute* automatic = call.attribute("auto_pad");
     if (!taps || first_of("strides", 1) != 1 || (automatic != nullptr && automatic->s != "NOTSET")) return std::nullopt;
-    return static_cast<double>((*taps - 1) * first_of("dilations", 1) - first_of("pads", 0));
+    const Attribute* pads = call.attribute("pads");
+    const std::size_t at = axis + weights.size() - 2;
+    const std::int64_t behind = pads == nullptr || at >= pads->ints.size() ? 0 : pads->ints[at];
+    const auto first = -static_cast<double>(first_of("pads", 0));
+    return Reach{first, first + static_cast<double>((*taps - 1) * first_of("dilations", 1)), first < 0 || behind > 0};
   }
 };
 
