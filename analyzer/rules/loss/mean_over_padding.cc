@@ -8,6 +8,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -19,11 +20,14 @@ class MeanOverPadding : public Rule {
  public:
   MeanOverPadding()
       : Rule({"TL-L336", "mean-over-padding", "loss", findings::Severity::kWarning,
-              "a mean over steps that a padding mask has made 0: they count in its divisor"}) {}
+              "a mean over steps that a mask chooses, whose divisor counts other steps as well"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node(view, out, {Opcode::kReduceMean},
               [&](const Expressions& expressions, const NodeCall& call) { check_mean(expressions, call, out); });
+    if (!has_node(out, {Opcode::kReduceSum})) return;
+    each_node(view, out, {Opcode::kDiv},
+              [&](const Expressions& expressions, const NodeCall& call) { check_divisor(expressions, call, out); });
   }
 
  private:
@@ -58,6 +62,91 @@ class MeanOverPadding : public Rule {
         .note_at(expressions.producer(padding->mask),
                  fmt::format("{} says which steps count", Operand(analysis, padding->lengths).name()))
         .fix("divide the sum by the number of steps that count");
+  }
+
+  /// sum(x * mask) of each sample, divided by the sum of the whole mask, which holds the steps of all samples. As a
+  /// part of a sum over the samples that is right; what a layer reads is the mean of one.
+  static void check_divisor(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const ValueId above = call.operand(0).value(), below = call.operand(1).value();
+    if (above == ValueId::kAbsent || below == ValueId::kAbsent) return;
+    NodeId total = expressions.producer(before_guard(expressions, below));
+    // At least one step.
+    if (const auto bounded = with_number(expressions, total); expressions.op(total) == Opcode::kMax && bounded)
+      total = expressions.producer(before_stretch(expressions, bounded->value));
+    if (expressions.op(total) != Opcode::kReduceSum || !is_one_float_number(expressions, expressions.result(total)))
+      return;
+    const ValueId counted = expressions.operand(total, 0);
+    if (counted == ValueId::kAbsent || expressions.dims(counted).size() < 2) return;
+    const ValueId mask = before_stretch(expressions, counted);
+    const NodeId sum = expressions.producer(before_stretch(expressions, above));
+    if (!is_sum_weighed_by(expressions, sum, mask)) return;
+    auto& origins = out.shared<losses::LossAxes>().origins;
+    const DimPool& pool = call.facts().dims();
+    const auto dims = expressions.dims(call.result());
+    if (dims.size() < 2 || pool.is_constant(dims.front(), 1) || !origins.is_batch(call.result(), 0) ||
+        pool.is_constant(expressions.dims(counted).front(), 1) || !origins.is_batch(counted, 0) ||
+        !is_read_by_layer(expressions, call.result()))
+      return;
+    out.report(call.id(), fmt::format("the sum of each sample is divided by the sum of {} over the whole batch: the "
+                                      "more samples there are, the smaller it is",
+                                      Operand(call.analysis(), mask).name()))
+        .note_at(total, "the steps of all samples are counted here")
+        .note_at(sum, "the steps of each sample are summed here")
+        .fix("count the steps of each sample alone: mask.sum(1, keepdim=True)");
+  }
+
+  static bool is_one_float_number(const Expressions& expressions, ValueId value) {
+    if (value == ValueId::kAbsent) return false;
+    const DimPool& pool = expressions.analysis().facts().dims();
+    const Fact& fact = expressions.analysis().fact(value);
+    return fact.kind == ValueKind::kTensor && expressions.analysis().facts().is_ranked(fact.shape) &&
+           std::ranges::all_of(expressions.dims(value), [&](Dim dim) { return pool.is_constant(dim, 1); });
+  }
+
+  static bool is_sum_weighed_by(const Expressions& expressions, NodeId sum, ValueId mask) {
+    const auto weighs = [&](NodeId product) {
+      if (product == NodeId::kNone || expressions.analysis().operands(product).size() != 2) return false;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+        if (const ValueId factor = expressions.operand(product, side);
+            factor != ValueId::kAbsent && before_stretch(expressions, factor) == mask)
+          return true;
+      return false;
+    };
+    const Opcode opcode = expressions.op(sum);
+    if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return weighs(sum);
+    if (opcode != Opcode::kReduceSum) return false;
+    const NodeId product = expressions.producer(expressions.operand(sum, 0));
+    if (expressions.op(product) == Opcode::kWhere) {
+      ValueId chosen = expressions.operand(product, 0);
+      if (chosen != ValueId::kAbsent) chosen = before_stretch(expressions, chosen);
+      if (expressions.op_of(chosen) == Opcode::kNot && expressions.is_number(expressions.operand(product, 1), 0))
+        chosen = expressions.operand(expressions.producer(chosen), 0);
+      return chosen != ValueId::kAbsent && before_stretch(expressions, chosen) == mask;
+    }
+    return expressions.op(product) == Opcode::kMul && weighs(product);
+  }
+
+  /// Moved, scaled and joined, before weights take its features.
+  static bool is_read_by_layer(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMaxValues = 16;
+    std::vector<ValueId> pending{value};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const Opcode opcode = expressions.op(user);
+        if (opcode == Opcode::kMatMul && expressions.operand(user, 0) == pending[i]) {
+          const ValueId weights = expressions.operand(user, 1);
+          const ValueId table = weights == ValueId::kAbsent ? weights : before_stretch(expressions, weights);
+          if (table != ValueId::kAbsent && expressions.analysis().model().value(table).initializer != nullptr)
+            return true;
+        }
+        const ValueId result = expressions.result(user);
+        if (result != ValueId::kAbsent &&
+            (ops::moves_elements(opcode) || opcode == Opcode::kDropout || opcode == Opcode::kConcat ||
+             opcode == Opcode::kCast || opcode == Opcode::kAdd ||
+             (opcode == Opcode::kOther && has_trait(expressions.entry(user), ops::OpTrait::kElementwise))))
+          pending.push_back(result);
+      }
+    return false;
   }
 
   static std::optional<Padding> padding_of(const Expressions& expressions, ValueId value) {
