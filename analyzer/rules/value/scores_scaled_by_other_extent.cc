@@ -1,9 +1,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/axis_way.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -16,63 +21,122 @@ class ScoresScaledByOtherExtent : public Rule {
   ScoresScaledByOtherExtent()
       : Rule({"TL-V550", "scores-scaled-by-other-extent", "value", findings::Severity::kWarning,
               "scores of attention that are divided by the root of the number of tokens, not of the width of the "
-              "heads"}) {}
+              "heads"},
+             {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, {Opcode::kSoftmax},
-              [&](const Expressions& expressions, const NodeCall& call) { check_scores(expressions, call, out); });
+    Visited<NodeId> seen(view.analysis().meter());
+    each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax},
+              [&](const Expressions& expressions, const NodeCall& call) {
+                check_scores(expressions, call.operand(0).value(), seen, out);
+              });
+    if (!has_node(out, {Opcode::kMatMul, Opcode::kEinsum})) return;
+    // Pointers are scores, too.
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.kind == ops::LossKind::kCrossEntropy && !view.analysis().has_failed(loss.anchor))
+        check_scores(out.shared<losses::LossAxes>().expressions, loss.prediction, seen, out);
   }
 
  private:
-  static void check_scores(const Expressions& expressions, const NodeCall& call, Reporter& out) {
-    constexpr int kMaxSteps = 8;
-    ValueId value = call.operand(0).value();
-    NodeId scaling = NodeId::kNone;
+  /// What scores are divided by: a number, or the root of an extent that a run has.
+  struct Scale {
+    NodeId node = NodeId::kNone;
     double divisor = 0;
+    std::optional<Dim> extent{};
+  };
+
+  static void check_scores(const Expressions& expressions, ValueId value, Visited<NodeId>& seen, Reporter& out) {
+    constexpr int kMaxSteps = 8;
+    Scale scale;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
       if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
-        const auto scaled = with_number(expressions, node);
-        if (!scaled || scaling != NodeId::kNone || scaled->number <= 0 || (opcode == Opcode::kDiv && scaled->is_first))
-          return;
-        scaling = node;
-        divisor = opcode == Opcode::kDiv ? scaled->number : 1 / scaled->number;
-        value = scaled->value;
-      } else if (opcode == Opcode::kAdd || ops::keeps_elements(opcode)) {
+        ValueId scores = ValueId::kAbsent;
+        const auto found = scale_of(expressions, node, scores);
+        if (!found || scale.node != NodeId::kNone) return;
+        scale = *found;
+        value = scores;
+      } else if (opcode == Opcode::kAdd || opcode == Opcode::kTranspose || ops::keeps_elements(opcode)) {
         value = expressions.operand(node, 0);
       } else if (opcode == Opcode::kWhere) {
         value = expressions.operand(node, expressions.number(expressions.operand(node, 1)) ? 2 : 1);
       } else {
-        if (scaling != NodeId::kNone && opcode == Opcode::kMatMul)
-          check_divisor(expressions, scaling, divisor, node, out);
+        if (scale.node != NodeId::kNone && (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) &&
+            seen.insert(scale.node))
+          check_divisor(expressions, scale, node, out);
         return;
       }
     }
   }
 
-  static void check_divisor(const Expressions& expressions, NodeId scaling, double divisor, NodeId product,
-                            Reporter& out) {
+  static std::optional<Scale> scale_of(const Expressions& expressions, NodeId node, ValueId& scores) {
+    const bool divides = expressions.op(node) == Opcode::kDiv;
+    if (const auto scaled = with_number(expressions, node)) {
+      if (scaled->number <= 0 || (divides && scaled->is_first)) return std::nullopt;
+      scores = scaled->value;
+      return Scale{node, divides ? scaled->number : 1 / scaled->number};
+    }
+    // A root that is computed when the model runs.
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      if (divides && side == 0) break;
+      const ValueId factor = expressions.operand(node, side);
+      const NodeId root =
+          factor == ValueId::kAbsent ? NodeId::kNone : expressions.producer(before_stretch(expressions, factor));
+      const double power = divides ? 0.5 : -0.5;
+      if ((expressions.op(root) != Opcode::kSqrt || !divides) &&
+          (expressions.op(root) != Opcode::kPow || !expressions.is_number(expressions.operand(root, 1), power)))
+        continue;
+      const ValueId size = before_stretch(expressions, expressions.operand(root, 0));
+      scores = expressions.operand(node, 1 - side);
+      if (const auto number = expressions.number(size); number && *number > 0) return Scale{node, std::sqrt(*number)};
+      const Content* content = size == ValueId::kAbsent ? nullptr : expressions.analysis().content(size);
+      if (content != nullptr && content->integers.size() == 1) return Scale{node, 0, content->integers[0]};
+    }
+    return std::nullopt;
+  }
+
+  static void check_divisor(const Expressions& expressions, const Scale& scale, NodeId product, Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const DimPool& pool = analysis.facts().dims();
+    const losses::AxisWay way(expressions);
     const auto scores = expressions.dims(expressions.result(product)),
-               queries = expressions.dims(expressions.operand(product, 0)),
-               keys = expressions.dims(expressions.operand(product, 1));
-    if (scores.size() < 3 || queries.size() != scores.size() || keys.size() != scores.size() ||
+               queries = expressions.dims(expressions.operand(product, 0));
+    const auto summed = way.summed(product, 0);
+    if (scores.size() < 3 || analysis.operands(product).size() != 2 || summed.size() != 1 ||
+        summed.front() >= queries.size() || expressions.dims(expressions.operand(product, 1)).size() < 3 ||
         NodeCall(analysis, product).attribute("alpha") != nullptr)
       return;
-    const auto width = pool.as_constant(queries.back()), tokens = pool.as_constant(scores.back());
-    // A multiple of the width may be that of all heads.
-    if (!width || !tokens || *width < 2 || *tokens < 2 || *tokens % *width == 0) return;
-    if (std::abs(divisor * divisor - static_cast<double>(*tokens)) > 1e-4 * static_cast<double>(*tokens)) return;
-    if (const auto heads = scores.size() == 4 ? pool.as_constant(scores[1]) : std::nullopt;
-        heads && *heads * *width == *tokens)
+    const Dim width = queries[summed.front()];
+    for (const std::size_t from_end : {std::size_t{1}, std::size_t{2}}) {
+      const Dim tokens = scores[scores.size() - from_end];
+      if (!(scale.extent ? is_other_extent(pool, *scale.extent, tokens, width)
+                         : is_root_of(pool, scale.divisor, tokens, width, scores, from_end)))
+        continue;
+      const std::string wide = pool.to_text(width);
+      out.report(scale.node, fmt::format("scores of vectors of {0} elements are divided by the root of {1}, the number "
+                                         "of tokens: their spread is that of the root of {0}",
+                                         wide, pool.to_text(tokens)))
+          .note_at(product, fmt::format("sums over {} elements", wide))
+          .fix("divide by the root of the last extent of the queries: q.size(-1) ** 0.5");
       return;
-    out.report(scaling, fmt::format("scores of vectors of {0} elements are divided by the root of {1}, the number of "
-                                    "tokens: their spread is that of the root of {0}",
-                                    *width, *tokens))
-        .note_at(product, fmt::format("sums over {} elements", *width))
-        .fix("divide by the root of the last extent of the queries: q.size(-1) ** 0.5");
+    }
+  }
+
+  static bool is_other_extent(const DimPool& pool, Dim extent, Dim tokens, Dim width) {
+    return pool.equal(extent, tokens) && !pool.equal(extent, width);
+  }
+
+  static bool is_root_of(const DimPool& pool, double divisor, Dim extent, Dim vectors, std::span<const Dim> scores,
+                         std::size_t from_end) {
+    const auto width = pool.as_constant(vectors), tokens = pool.as_constant(extent);
+    // A multiple of the width may be that of all heads.
+    if (!width || !tokens || *width < 2 || *tokens < 2 || *tokens % *width == 0) return false;
+    if (std::abs(divisor * divisor - static_cast<double>(*tokens)) > 1e-4 * static_cast<double>(*tokens)) return false;
+    // A whole number is chosen as it is more often than a root of the number of queries.
+    if (from_end == 2 && std::abs(divisor - std::round(divisor)) < 1e-4) return false;
+    const auto heads = scores.size() == 4 ? pool.as_constant(scores[1]) : std::nullopt;
+    return !heads || *heads * *width != *tokens;
   }
 };
 
