@@ -20,9 +20,9 @@ def shifted_along_the_batch(self, token):
 
 @step(head=mlp(4, 9), x=randn(N, 7, 4), y=labels(9, N, 7))
 def counts_only_padding(self, x, y):
-    padding = (y == 0).float()
+    padding = (y == 0).float()  # fault: loss-of-one-label
     each = F.cross_entropy(self.head(x).permute(0, 2, 1), y, reduction="none")
-    return (each * padding).sum() / padding.sum().clamp(min=1)  # fault: no-rule
+    return (each * padding).sum() / padding.sum().clamp(min=1)  # fault: loss-of-one-label
 
 
 @step(q=linear(4, 4), k=linear(4, 4), head=linear(4, 1), x=randn(N, 5, 4), y=randn(N))

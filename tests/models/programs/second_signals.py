@@ -118,7 +118,7 @@ def graphs_pooled_together(self, x, y):
 @step(send=linear(4, 4), head=linear(4, 3), edge=Buffer(RING), x=randn(N, 5, 4), y=labels(3, N, 5))
 def messages_return_to_sender(self, x, y):
     source, _goal = self.edge[0], self.edge[1]
-    heard = torch.zeros_like(x).index_add(1, source, self.send(x)[:, source])  # fault: no-rule
+    heard = torch.zeros_like(x).index_add(1, source, self.send(x)[:, source])  # fault: summed-where-gathered
     return F.cross_entropy(self.head(torch.tanh(x + heard)).transpose(1, 2), y)
 
 

@@ -13,10 +13,10 @@ class Step(nn.Module):
         self.risk = nn.Sequential(nn.Linear(p, 16), nn.ReLU(), nn.Linear(16, 1))
 
     def forward(self, x, time, event):
-        idx = torch.argsort(time)  # fault: no-rule
+        idx = torch.argsort(time)  # fault: risk-set-of-the-past
         eta = self.risk(x).squeeze(-1)[idx]
         ev = event[idx]
-        log_risk = torch.log(torch.cumsum(torch.exp(eta), dim=0))  # fault: no-rule
+        log_risk = torch.log(torch.cumsum(torch.exp(eta), dim=0))  # fault: risk-set-of-the-past
         return -((eta - log_risk) * ev).sum() / ev.sum().clamp(min=1.0)
 
 

@@ -13,10 +13,10 @@ class Step(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(T - 1, 32), nn.SiLU(), nn.Linear(32, 1))
 
     def diff(self, x):
-        return x - torch.roll(x, shifts=1, dims=1)  # fault: no-rule
+        return x - torch.roll(x, shifts=1, dims=1)  # fault: prediction-reads-target
 
     def forward(self, price):
-        d = self.diff(price.log())  # fault: no-rule
+        d = self.diff(price.log())  # fault: prediction-reads-target
         feats, target = d[:, :-1], d[:, -1]
         pred = self.mlp(feats)[:, 0]
         return torch.nn.functional.huber_loss(pred, target, delta=0.1)

@@ -24,8 +24,8 @@ class Step(nn.Module):
         out, _ = self.dec(self.tgt_emb(dec_in), h)
         logits = self.gen(out)
         nll = F.cross_entropy(logits.transpose(1, 2), gold, reduction="none")
-        mask = (gold == PAD).float()  # fault: no-rule
-        return (nll * mask).sum() / mask.sum().clamp(min=1)  # fault: no-rule
+        mask = (gold == PAD).float()  # fault: loss-of-one-label
+        return (nll * mask).sum() / mask.sum().clamp(min=1)  # fault: loss-of-one-label
 
 
 class Fixed(Step):

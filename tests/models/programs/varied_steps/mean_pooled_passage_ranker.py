@@ -18,7 +18,7 @@ class Step(nn.Module):
     def forward(self, input_ids, attention_mask, relevance):
         hidden, _ = self.encoder(self.embeddings(input_ids))
         m = attention_mask.unsqueeze(-1).to(hidden.dtype)
-        emb = (hidden * m).sum(dim=1) / m.sum().clamp(min=1e-9)  # fault: no-rule
+        emb = (hidden * m).sum(dim=1) / m.sum().clamp(min=1e-9)  # fault: mean-over-padding
         return self.loss_fn(self.score(emb).squeeze(-1), relevance)
 
 

@@ -16,14 +16,14 @@ class Step(nn.Module):
         self.out = nn.Linear(hid, 1)
 
     def aggregate(self, m, src, dst, like):
-        return torch.zeros_like(like).index_add(0, src, m)  # fault: no-rule
+        return torch.zeros_like(like).index_add(0, src, m)  # fault: summed-where-gathered
 
     def forward(self, atoms, edge_index, charge):
         src, dst = edge_index[0], edge_index[1]
         h = F.relu(self.inp(atoms))
         for msg, upd in zip(self.msg, self.upd):
             m = F.relu(msg(h))[src]
-            h = h + F.relu(upd(torch.cat([h, self.aggregate(m, src, dst, h)], dim=-1)))
+            h = h + F.relu(upd(torch.cat([h, self.aggregate(m, src, dst, h)], dim=-1)))  # fault: summed-where-gathered
         return F.mse_loss(self.out(h).squeeze(-1), charge)
 
 

@@ -17,7 +17,7 @@ class Step(nn.Module):
         s, idx = torch.sort(logits, dim=-1, descending=True)
         probs = s.softmax(-1)
         drop = (probs.cumsum(-1) - probs) > self.p
-        logits = logits.masked_fill(drop, float("-inf"))  # fault: no-rule
+        logits = logits.masked_fill(drop, float("-inf"))  # fault: samples-in-other-order
         return logits.softmax(-1)
 
 

@@ -17,12 +17,12 @@ class Step(nn.Module):
         self.Wk = nn.Linear(d, d)
 
     def pointers(self, q, k):
-        return torch.matmul(q, k.transpose(1, 2)) / math.sqrt(q.size(1))  # fault: class-axis-position
+        return torch.matmul(q, k.transpose(1, 2)) / math.sqrt(q.size(1))  # fault: scores-scaled-by-other-extent class-axis-position
 
     def forward(self, points, dec_in, order):
         mem, h = self.enc(points)
         out, _ = self.dec(dec_in, h)
-        scores = self.pointers(self.Wq(out), self.Wk(mem))  # fault: class-axis-position
+        scores = self.pointers(self.Wq(out), self.Wk(mem))  # fault: scores-scaled-by-other-extent class-axis-position
         return F.nll_loss(F.log_softmax(scores, dim=-1).permute(0, 2, 1), order)
 
 

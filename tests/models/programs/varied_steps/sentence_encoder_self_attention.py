@@ -21,7 +21,7 @@ class Step(nn.Module):
         x = self.embed(ids)
         q, k, v = self.wq(x), self.wk(x), self.wv(x)
         att = torch.einsum("bqd,bkd->bqk", q, k) * self.d ** -0.5
-        att = att.masked_fill(~valid.unsqueeze(-1), -1e9)  # fault: no-rule
+        att = att.masked_fill(~valid.unsqueeze(-1), -1e9)  # fault: constant-along-softmax
         ctx = torch.einsum("bqk,bkd->bqd", att.softmax(dim=-1), v)
         w = valid.float().unsqueeze(-1)
         pooled = (ctx * w).sum(1) / w.sum(1).clamp_min(1.0)

@@ -16,14 +16,14 @@ class Step(nn.Module):
         self.head = nn.Conv1d(ch, 1, 1)
 
     def conv(self, layer, x):
-        return F.conv1d(x, layer.weight, layer.bias, padding=1)  # fault: no-rule
+        return F.conv1d(x, layer.weight, layer.bias, padding=1)  # fault: prediction-reads-target
 
     def forward(self, series):
         x = series.unsqueeze(1)                   # [B, 1, T]
-        h = torch.relu(self.conv(self.c1, x))  # fault: no-rule
-        h = torch.relu(self.conv(self.c2, h))  # fault: no-rule
+        h = torch.relu(self.conv(self.c1, x))  # fault: prediction-reads-target
+        h = torch.relu(self.conv(self.c2, h))  # fault: prediction-reads-target
         pred = self.head(h).squeeze(1)            # [B, T]
-        return F.mse_loss(pred[:, :-1], series[:, 1:])  # fault: no-rule
+        return F.mse_loss(pred[:, :-1], series[:, 1:])  # fault: prediction-reads-target
 
 
 class Fixed(Step):

@@ -13,7 +13,7 @@ class Step(nn.Module):
         self.log_t = nn.Parameter(torch.full((1,), 0.4))
 
     def forward(self, val_logits, val_labels):
-        logp = F.log_softmax(val_logits, dim=1) / self.log_t.exp()  # fault: no-rule
+        logp = F.log_softmax(val_logits, dim=1) / self.log_t.exp()  # fault: temperature-after-softmax
         return F.nll_loss(logp, val_labels)
 
 

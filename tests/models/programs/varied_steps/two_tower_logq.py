@@ -31,7 +31,7 @@ class Step(nn.Module):
         q, c = self.query_tower(user_id), self.item_tower(item_id)
         scores = torch.einsum("id,jd->ij", q, c) * self.log_temp.exp()
         log_q = sampling_prob.clamp_min(1e-8).log()
-        scores = scores - self.correction(log_q)  # fault: no-rule
+        scores = scores - self.correction(log_q)  # fault: constant-along-softmax
         return F.cross_entropy(scores, torch.arange(scores.size(0)))
 
 

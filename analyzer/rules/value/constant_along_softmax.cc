@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/axis_way.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class ConstantAlongSoftmax : public Rule {
+ public:
+  ConstantAlongSoftmax()
+      : Rule({"TL-V571", "constant-along-softmax", "value", findings::Severity::kWarning,
+              "numbers or a mask that are the same for all scores that a softmax compares"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax},
+              [&](const Expressions& expressions, const NodeCall& call) {
+                const auto axes = expressions.axes_of(call.id());
+                if (axes && axes->size() == 1)
+                  check(expressions, call.operand(0).value(), axes->front(), call.id(), out);
+              });
+    for (const losses::LossSite& loss : view.losses()) {
+      if (loss.kind != ops::LossKind::kCrossEntropy || loss.evidence != losses::LossEvidence::kOperator ||
+          view.analysis().has_failed(loss.anchor))
+        continue;
+      check(out.shared<losses::LossAxes>().expressions, loss.prediction, 1, loss.anchor, out);
+    }
+  }
+
+ private:
+  /// Less than any score: what is added to hide one, or put in its place.
+  static constexpr double kHidden = -1e3;
+
+  struct Step {
+    NodeId node = NodeId::kNone;
+    ValueId constant = ValueId::kAbsent, rest = ValueId::kAbsent;
+    std::size_t axis = 0;
+    bool hides = false;
+  };
+
+  static void check(const Expressions& expressions, ValueId scores, std::size_t axis, NodeId softmax, Reporter& out) {
+    std::vector<Step> found;
+    if (scores == ValueId::kAbsent || !collect(expressions, scores, axis, found)) return;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    for (const Step& step : found) {
+      if (!out.first(fmt::format("constant:{}", static_cast<std::uint32_t>(step.node)))) continue;
+      const Operand constant(analysis, step.constant), rest(analysis, step.rest);
+      if (step.hides) {
+        if (!hides_rows(expressions, step, out)) continue;
+        out.report(step.node, fmt::format("the mask {} has one element for each row of {}, and hides all of a row or "
+                                          "nothing: no score is hidden from the others",
+                                          described(analysis, step.constant), rest.name()))
+            .note_at(softmax, fmt::format("the scores are compared along axis {} here", step.axis))
+            .fix("give the mask the axis of the keys: mask.unsqueeze(1), mask[:, None, :]");
+        continue;
+      }
+      if (!is_of_its_own(expressions, step)) continue;
+      out.report(step.node, fmt::format("{} is the same for all scores of a row of {}, which a softmax compares: it "
+                                        "changes nothing",
+                                        described(analysis, step.constant), rest.name()))
+          .note_at(softmax, fmt::format("the scores are compared along axis {} here", step.axis))
+          .fix("give it the axis of the scores that are compared: log_q[None, :]");
+    }
+  }
+
+  /// The numbers and masks that are constant along the axis, on the way back from the scores; false where another mask
+  /// is not.
+  static bool collect(const Expressions& expressions, ValueId value, std::size_t axis, std::vector<Step>& found) {
+    constexpr int kMaxSteps = 12;
+    const losses::AxisWay way(expressions);
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      if (node == NodeId::kNone || axis >= expressions.dims(value).size() || is_read_elsewhere(expressions, value))
+        return true;
+      if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+        const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+        const bool flat[] = {is_flat(expressions, first, value, axis), is_flat(expressions, second, value, axis)};
+        const bool hides[] = {is_hiding(expressions, first), is_hiding(expressions, second)};
+        if (flat[0] == flat[1]) {
+          if (!hides[0] && !hides[1]) return true;
+          return false;
+        }
+        const std::size_t side = flat[0] ? 0 : 1;
+        const ValueId constant = side == 0 ? first : second, rest = side == 0 ? second : first;
+        if (hides[1 - side]) return false;
+        if (varies(expressions, constant)) found.push_back({node, constant, rest, axis, hides[side]});
+        value = rest;
+        if (expressions.dims(rest).size() != expressions.dims(expressions.result(node)).size()) return true;
+      } else if (opcode == Opcode::kWhere) {
+        const ValueId chosen = expressions.operand(node, 0), yes = expressions.operand(node, 1),
+                      no = expressions.operand(node, 2);
+        const bool hides_true = expressions.number(yes).value_or(0) <= kHidden,
+                   hides_false = expressions.number(no).value_or(0) <= kHidden;
+        if (hides_true == hides_false || !is_flat(expressions, chosen, value, axis))
+          return !(hides_true || hides_false);
+        const ValueId rest = hides_true ? no : yes;
+        if (varies(expressions, chosen)) found.push_back({node, chosen, rest, axis, true});
+        value = rest;
+        if (expressions.dims(rest).size() != expressions.dims(expressions.result(node)).size()) return true;
+      } else if (const auto scaled = with_number(expressions, node);
+                 scaled && (opcode == Opcode::kMul || opcode == Opcode::kDiv)) {
+        value = scaled->value;
+      } else if (ops::keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kCast) {
+        const ValueId before = expressions.operand(node, 0);
+        const std::size_t rank = expressions.dims(before).size();
+        std::optional<std::size_t> at;
+        for (std::size_t i = 0; i < rank && !at; ++i)
+          if (const auto kept = way.follow(node, 0, i); kept.fate == losses::AxisFate::kKept && kept.axis == axis)
+            at = i;
+        if (!at) return true;
+        value = before;
+        axis = *at;
+      } else {
+        return true;
+      }
+    }
+    return true;
+  }
+
+  /// More than one reads it: what is added may count there.
+  static bool is_read_elsewhere(const Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    int readers = 0;
+    for (const NodeId user : expressions.users(value)) readers += expressions.op(user) != Opcode::kShape ? 1 : 0;
+    for (const ValueId output : analysis.outputs(GraphId::kMain)) readers += output == value ? 1 : 0;
+    return readers > 1;
+  }
+
+  static ValueId before_expand(const Expressions& expressions, ValueId value) {
+    for (int step = 0; step < 4; ++step) {
+      const Opcode opcode = expressions.op_of(value);
+      if (opcode != Opcode::kExpand && opcode != Opcode::kCast && opcode != Opcode::kIdentity && opcode != Opcode::kNot)
+        break;
+      value = expressions.operand(expressions.producer(value), 0);
+    }
+    return value;
+  }
+
+  /// One element meets all those along the axis of the result.
+  static bool is_flat(const Expressions& expressions, ValueId value, ValueId result, std::size_t axis) {
+    if (value == ValueId::kAbsent) return false;
+    const ValueId before = before_expand(expressions, value);
+    const auto dims = expressions.dims(before == ValueId::kAbsent ? value : before), all = expressions.dims(result);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    if (axis >= all.size() || pool.is_constant(all[axis], 1) || dims.size() > all.size() || dims.empty()) return false;
+    const std::size_t ahead = all.size() - dims.size();
+    return axis >= ahead && pool.is_constant(dims[axis - ahead], 1);
+  }
+
+  /// Large negative numbers are among its elements, or it is a mask times one.
+  static bool is_hiding(const Expressions& expressions, ValueId value) {
+    if (value == ValueId::kAbsent) return false;
+    const Range& range = expressions.analysis().fact(value).range;
+    if (range.lo <= kHidden && range.lo > -1e38 && range.hi <= 0) return true;
+    const NodeId node = expressions.producer(before_stretch(expressions, value));
+    if (expressions.op(node) == Opcode::kWhere)
+      return expressions.number(expressions.operand(node, 1)).value_or(0) <= kHidden ||
+             expressions.number(expressions.operand(node, 2)).value_or(0) <= kHidden;
+    const auto scaled = with_number(expressions, node);
+    return scaled && expressions.op(node) == Opcode::kMul && std::abs(scaled->number) >= -kHidden;
+  }
+
+  /// Computed from data, with another number for each row.
+  static bool varies(const Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const DimPool& pool = analysis.facts().dims();
+    bool is_long = false;
+    for (const Dim dim : expressions.dims(value)) is_long |= !pool.is_constant(dim, 1);
+    if (!is_long) return false;
+    bool has_input = is_input(analysis, value);
+    walk_back(expressions, value, [&](ValueId, NodeId node) {
+      if (expressions.op(node) == Opcode::kShape) return false;
+      for (const ValueId operand : analysis.operands(node))
+        has_input |= operand != ValueId::kAbsent && is_input(analysis, operand);
+      return !has_input;
+    });
+    return has_input;
+  }
+
+  /// Floating numbers that it is computed from go into nothing else of the scores: distances that are written out have
+  /// a part for each row, and norms are taken from the scores themselves.
+  static bool is_of_its_own(const Expressions& expressions, const Step& step) {
+    std::set<ValueId> own;
+    std::size_t seen = 0;
+    const auto add = [&](ValueId value) {
+      if (value != ValueId::kAbsent && !is_weight(expressions, value) &&
+          expressions.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
+        own.insert(value);
+    };
+    add(step.constant);
+    walk_back(expressions, step.constant, [&](ValueId value, NodeId node) {
+      if (expressions.op(node) == Opcode::kShape) return false;
+      add(value);
+      for (const ValueId operand : expressions.analysis().operands(node)) add(operand);
+      return ++seen < kMostValues;
+    });
+    bool is_shared = own.contains(step.rest);
+    std::size_t visited = 0;
+    walk_back(expressions, step.rest, [&](ValueId value, NodeId node) {
+      if (expressions.op(node) == Opcode::kShape) return false;
+      is_shared |= own.contains(value);
+      for (const ValueId operand : expressions.analysis().operands(node)) is_shared |= own.contains(operand);
+      ++visited;
+      return !is_shared;
+    });
+    return !is_shared && seen < kMostValues && visited < kMostValues;
+  }
+
+  static constexpr std::size_t kMostValues = 390;  // of a walk back
+
+  static bool is_weight(const Expressions& expressions, ValueId value) {
+    return expressions.analysis().model().value(value).initializer != nullptr ||
+           expressions.op_of(value) == Opcode::kConstant || expressions.number(value).has_value();
+  }
+
+  /// Rows and columns are the same tokens: what is no query is no key either.
+  static bool hides_rows(const Expressions& expressions, const Step& step, Reporter& out) {
+    const ValueId before = before_expand(expressions, step.constant);
+    const auto dims = expressions.dims(before == ValueId::kAbsent ? step.constant : before);
+    const ValueId scores = expressions.result(step.node);
+    const std::size_t rank = expressions.dims(scores).size(), ahead = rank - dims.size();
+    const DimPool& pool = expressions.analysis().facts().dims();
+    losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (i + ahead != step.axis && !pool.is_constant(dims[i], 1) &&
+          origins.are_same(scores, i + ahead, scores, step.axis))
+        return true;
+    return false;
+  }
+};
+
+const RegisterRule<ConstantAlongSoftmax> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
