@@ -299,6 +299,7 @@ void Executor::check_copies(const GraphExecution::Copies& before) {
 void Executor::check_labels_so_far(Frame& frame) {
   if (frame.values.empty()) return;
   try {
+    synchronize();  // copies of reports wait for no event
     for (const Command& command : frame.plan.schedule.commands)
       if (command.kind == Command::Kind::kKernel && command.report != Command::kNoSlot &&
           frame.values[command.report].data() != nullptr)

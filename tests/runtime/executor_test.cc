@@ -1,6 +1,8 @@
 // Models on the emulated device: what reaches kernels and what does not, what is copied, and what happens when the
 // device refuses.
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -221,6 +223,40 @@ TEST_F(Executing, LabelsOutsideOfTheClassesAreAnError) {
       outputs.error().message,
       "node `loss` (SoftmaxCrossEntropyLoss): 2 labels lie outside of the 4 classes, the first one at position 1");
   EXPECT_EQ(device_->counts().live_blocks, 0U);
+}
+
+TEST_F(Executing, LabelsExplainWhatFailsOnTheHost) {
+  const Result<Model> model =
+      read_onnx_text(fmt::format("{}g (float[3, 4] x, int64[3] t, float[6] u, int64[1] s) => (y, z) {{\n"
+                                 " [loss] y = SoftmaxCrossEntropyLoss (x, t)\n [rows] z = Reshape (u, s)\n}}",
+                                 kHead),
+                     "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Memory memory(kMemory);
+  std::vector<HostValue> inputs(4);
+  ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
+  const auto tensor = [&](std::initializer_list<std::int64_t> elements) {
+    HostTensor made(DType::kInt64, {static_cast<std::int64_t>(elements.size())}, memory);
+    std::ranges::copy(elements, made.as_mutable<std::int64_t>().begin());
+    return HostValue(std::move(made));
+  };
+  inputs[3] = tensor({7});
+  Executor executor(*model, memory, *device_);
+  const auto message = [&] {
+    const auto outputs = executor.run(inputs);
+    return outputs.ok() ? std::string("it ran") : outputs.error().message;
+  };
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    ASSERT_TRUE(device_->use_seed(seed));
+    inputs[1] = tensor({1, 3, 0});
+    const std::string fault = message();
+    EXPECT_TRUE(fault.starts_with("node `rows` (Reshape): ")) << fault;
+    inputs[1] = tensor({1, 4, -7});
+    EXPECT_EQ(
+        message(),
+        "node `loss` (SoftmaxCrossEntropyLoss): 2 labels lie outside of the 4 classes, the first one at position 1");
+    EXPECT_EQ(device_->counts().live_blocks, 0U);
+  }
 }
 
 TEST_F(Executing, MemoryOfTheDeviceIsLimited) {
