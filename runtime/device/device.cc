@@ -76,7 +76,9 @@ DeviceValue::~DeviceValue() {
 void Device::check(int status) const {
   if (status == 0) return;
   DeviceFault fault{{fmt::format("{}: {}", name_, table_->error(handle_))}, {}};
-  if (const std::uint64_t step = table_->failed_step(handle_); step != kTensorlintNoStep) fault.step = step;
+  const std::uint64_t step = table_->failed_step(handle_);
+  fault.is_of_earlier_work = step == kTensorlintUnknownStep;
+  if (step != kTensorlintNoStep && !fault.is_of_earlier_work) fault.step = step;
   throw fault;
 }
 
@@ -160,6 +162,11 @@ bool Device::fail_open_at(std::uint64_t call) {
 bool Device::skip_wait(std::uint64_t wait) {
   if (table_->skip_wait != nullptr) table_->skip_wait(handle_, wait);
   return table_->skip_wait != nullptr;
+}
+
+bool Device::hide_steps(bool hidden) {
+  if (table_->hide_steps != nullptr) table_->hide_steps(handle_, hidden);
+  return table_->hide_steps != nullptr;
 }
 
 bool Device::use_seed(std::uint64_t seed) {

@@ -19,6 +19,7 @@ class Device;
 /// What a device refused, or what failed in its work.
 struct DeviceFault : RunFault {
   std::optional<std::uint64_t> step;  ///< whose work failed, where that is known and was not the call itself
+  bool is_of_earlier_work = false;    ///< not the call itself failed; whose work is not known
 };
 
 /// A block of a device's memory, given back when it goes: after all work on its values.
@@ -127,6 +128,8 @@ class Device {
   bool fail_open_at(std::uint64_t call);
   /// The `wait`-th wait from now on does nothing.
   bool skip_wait(std::uint64_t wait);
+  /// Faults of work name no step.
+  bool hide_steps(bool hidden);
   /// Chooses the order of work that events leave open.
   bool use_seed(std::uint64_t seed);
 

@@ -42,8 +42,10 @@ struct tensorlint_device_counts {
 /// What a device does side by side.
 enum tensorlint_stream : unsigned { kTensorlintCopiesIn, kTensorlintKernels, kTensorlintCopiesOut };
 
-/// No step is known.
+/// Not work of a step.
 constexpr std::uint64_t kTensorlintNoStep = UINT64_MAX;
+/// Work of an earlier call, of which one the device does not know.
+constexpr std::uint64_t kTensorlintUnknownStep = UINT64_MAX - 1;
 
 struct tensorlint_device_table_v1 {
   std::uint32_t version;        ///< 1
@@ -110,7 +112,7 @@ struct tensorlint_device_table_v1 {
   const char* (*error)(tensorlint_device* device);
   /// Work of later calls belongs to this step of the caller's.
   void (*set_step)(tensorlint_device* device, std::uint64_t step);
-  /// The step of the work that failed in the last call; kTensorlintNoStep: the call itself failed, or it is not known.
+  /// The step of the work that failed in the last call; kTensorlintNoStep: the call itself failed.
   std::uint64_t (*failed_step)(tensorlint_device* device);
   tensorlint_device_counts (*counts)(tensorlint_device* device);
 
@@ -120,6 +122,8 @@ struct tensorlint_device_table_v1 {
   void (*fail_at)(tensorlint_device* device, std::uint64_t call, bool late);
   /// The `wait`-th wait from now on does not wait (0: all do).
   void (*skip_wait)(tensorlint_device* device, std::uint64_t wait);
+  /// Steps of work that fails are unknown, as they are to CUDA.
+  void (*hide_steps)(tensorlint_device* device, bool hidden);
   /// Chooses the order in which work of several streams is done.
   void (*use_seed)(tensorlint_device* device, std::uint64_t seed);
 };

@@ -176,10 +176,11 @@ void Executor::run_commands(Frame& frame) {
     const auto start = std::chrono::steady_clock::now();
     try {
       run_command(frame, at);
-      const bool is_last = at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step;
+      const bool is_last =
+          at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step || command.is_output;
       if (is_timed_ && is_main && is_last && !frame.values.empty()) synchronize();
     } catch (const DeviceFault& fault) {
-      throw explained(fault, described(plan, command));
+      throw explained(fault, described(plan, command), is_timed_ && is_main);
     } catch (const NodeFault&) {
       check_labels_so_far(frame);
       throw;
@@ -338,9 +339,13 @@ std::string Executor::described(const GraphExecution& plan, const Command& comma
 }
 
 /// With the node whose work failed, where that is known.
-RunFault Executor::explained(const DeviceFault& fault, std::string_view otherwise) const {
+RunFault Executor::explained(const DeviceFault& fault, std::string_view moment, bool is_exact) const {
+  if (fault.is_of_earlier_work && !is_exact)
+    return {fmt::format("earlier work on the device failed (--timings names its node), noticed {}{}{}",
+                        moment.starts_with("node ") || moment.starts_with("the output ") ? "at " : "", moment,
+                        fault.message)};
   const GraphExecution* const plan = fault.step ? plan_->graph_of(*fault.step) : nullptr;
-  if (plan == nullptr) return {std::string(otherwise) + fault.message};
+  if (plan == nullptr) return {std::string(moment) + fault.message};
   return {described(*plan, plan->schedule.commands[*fault.step - plan->first_command]) + fault.message};
 }
 

@@ -97,7 +97,8 @@ class Executor {
   HostTensor host_tensor(ValueId value);
   /// "node `x` (Op): ", with the copy where the command is one.
   std::string described(const GraphExecution& plan, const Command& command) const;
-  RunFault explained(const DeviceFault& fault, std::string_view otherwise) const;
+  /// `moment`: of the call that failed. `is_exact`: no other node's work can be what failed.
+  RunFault explained(const DeviceFault& fault, std::string_view moment, bool is_exact = false) const;
 
   const Model& model_;
   Memory& memory_;

@@ -130,6 +130,29 @@ TEST_P(DeviceFaults, EveryCallThatFailsNamesTheNodeAndLeavesNothing) {
         << model_->name_of(copy.value);
 }
 
+TEST_P(DeviceFaults, WorkOfUnknownStepsIsBlamedOnNoNode) {
+  const auto node_of = [](const std::string& message) { return message.substr(0, message.find(": ")); };
+  std::uint64_t late = 0;
+  for (std::uint64_t call = 1;; ++call) {
+    const auto fail = [&](bool is_timed, bool is_hidden) {
+      executor_->set_timed(is_timed);
+      EXPECT_TRUE(device_->use_seed(call) && device_->hide_steps(is_hidden) && device_->fail_at(call, true));
+      std::string message = run();
+      EXPECT_TRUE(device_->fail_at(0) && device_->hide_steps(false));
+      return message;
+    };
+    const std::string known = fail(true, false), exact = fail(true, true), hidden = fail(false, true);
+    if (known.empty()) break;
+    EXPECT_EQ(node_of(exact), node_of(known)) << exact;
+    // A call that failed itself still names its node.
+    const bool is_work = hidden.find("made to fail late") != std::string::npos;
+    late += is_work ? 1 : 0;
+    EXPECT_EQ(hidden.starts_with("earlier work on the device failed (--timings names its node), noticed "), is_work)
+        << hidden;
+  }
+  EXPECT_GT(late, 2U);
+}
+
 TEST_P(DeviceFaults, EveryOrderThatEventsLeaveOpenIsRight) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     ASSERT_TRUE(device_->use_seed(seed));

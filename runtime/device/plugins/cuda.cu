@@ -42,6 +42,28 @@ class CudaDevice {
       if (stream != nullptr) (void)cudaStreamDestroy(stream);
   }
 
+  /// Errors of work that the next call gives back, whichever that is: CUDA does not say whose they are.
+  /// Source: CUDA Toolkit 13.0, CUDA Runtime API, cudaError_t: those that leave the process in an inconsistent state.
+  static bool is_of_earlier_work(int error) {
+    switch (error) {
+      case cudaErrorIllegalAddress:
+      case cudaErrorLaunchTimeout:
+      case cudaErrorAssert:
+      case cudaErrorHardwareStackError:
+      case cudaErrorIllegalInstruction:
+      case cudaErrorMisalignedAddress:
+      case cudaErrorInvalidAddressSpace:
+      case cudaErrorInvalidPc:
+      case cudaErrorLaunchFailure:
+      case cudaErrorECCUncorrectable:
+      case cudaErrorNvlinkUncorrectable:
+      case cudaErrorUnknown:
+        return true;
+      default:
+        return false;
+    }
+  }
+
   void* allocate(std::size_t bytes) {
     tensorlint_device_counts& counts = state.counts;
     if (bytes > state.memory_limit || counts.live_bytes > state.memory_limit - bytes) {
@@ -175,6 +197,7 @@ class CudaDevice {
   }
 
   int begin(const char*) {
+    state.failed_step = kTensorlintNoStep;
     ++state.counts.calls;
     return select();
   }
@@ -182,6 +205,7 @@ class CudaDevice {
   int check(const char* call, cudaError_t status) {
     if (status == cudaSuccess) return 0;
     (void)cudaGetLastError();
+    if (is_of_earlier_work(status)) state.failed_step = kTensorlintUnknownStep;
     int driver = 0, runtime = 0;
     if (status == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess &&
         cudaRuntimeGetVersion(&runtime) == cudaSuccess)

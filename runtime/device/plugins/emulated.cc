@@ -118,10 +118,13 @@ class EmulatedDevice {
     fails_late_ = late;
   }
   void skip_wait(std::uint64_t wait) { skipped_ = wait == 0 ? 0 : state.counts.waits + wait; }
+  void hide_steps(bool hidden) { hides_steps_ = hidden; }
   void use_seed(std::uint64_t seed) {
     seed_ = seed;
     random_.seed(seed);
   }
+
+  static bool is_of_earlier_work(int) { return false; }
 
   // ---- memory
 
@@ -415,7 +418,7 @@ class EmulatedDevice {
         streams_[chosen].pop_front();
         if (work.kind == Work::Kind::kRecord) pending_.erase(work.recording);
         if (work.kind == Work::Kind::kRun) failed = run(work);
-        if (failed != 0) state.failed_step = work.step;
+        if (failed != 0) state.failed_step = hides_steps_ ? kTensorlintUnknownStep : work.step;
       }
       if (failed == 0) continue;
       state.error += " (work in the order of seed " + std::to_string(seed_) + ")";
@@ -508,7 +511,7 @@ class EmulatedDevice {
   std::mt19937_64 random_{seed_};
   std::size_t ahead_ = 0;      ///< a stream
   std::uint64_t failing_ = 0;  ///< the number of a call
-  bool fails_late_ = false, fails_now_ = false;
+  bool fails_late_ = false, fails_now_ = false, hides_steps_ = false;
   std::uint64_t skipped_ = 0;   ///< the number of a wait
   std::uint64_t forsaken_ = 0;  ///< the call up to which copies do not reach the host, which has perhaps given up `to`
 };
@@ -525,6 +528,7 @@ extern "C" __attribute__((visibility("default"))) const tensorlint_device_table_
       device == nullptr ? EmulatedDevice::fail_open_at(call) : Table::self(device)->fail_at(call, late);
     };
     made.skip_wait = [](tensorlint_device* device, std::uint64_t wait) { Table::self(device)->skip_wait(wait); };
+    made.hide_steps = [](tensorlint_device* device, bool hidden) { Table::self(device)->hide_steps(hidden); };
     made.use_seed = [](tensorlint_device* device, std::uint64_t seed) { Table::self(device)->use_seed(seed); };
     return made;
   }();

@@ -130,6 +130,7 @@ class PluginTable {
     if (status == kernels::Status::kOk) return 0;
     std::string text = std::string(call) + ": " + kernels::describe(status);
     if (status.device_error() != 0) text += " (error " + std::to_string(status.device_error()) + ")";
+    if (Device::is_of_earlier_work(status.device_error())) device.state.failed_step = kTensorlintUnknownStep;
     return device.state.fail(std::move(text));
   }
 
