@@ -22,7 +22,7 @@ struct DeviceFault : RunFault {
   bool is_of_earlier_work = false;    ///< not the call itself failed; whose work is not known
 };
 
-/// A block of a device's memory, given back when it goes: after all work on its values.
+/// A block of a device's memory, given back when it goes. The host has waited for all work on its values then.
 class DeviceBlock {
  public:
   DeviceBlock() = default;

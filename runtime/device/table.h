@@ -60,7 +60,7 @@ struct tensorlint_device_table_v1 {
 
   /// Aligned for every kernel; null: refused.
   void* (*allocate)(tensorlint_device* device, std::size_t bytes);
-  /// After all work on its values.
+  /// The host has waited for all work on its values.
   void (*release)(tensorlint_device* device, void* block);
   /// Where a value of `bytes` at `offset` of a block, a multiple of 16, is reached. Content means nothing until it is
   /// written. Values that live at one time do not overlap. Null: refused.

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@ class CudaDevice {
     device->state.memory_limit = memory_limit;
     device->index_ = index;
     int failed = device->select();
-    // Work of no stream waits for the legacy default stream, nor that for it.
+    // The legacy default stream and these streams do not wait for each other.
     for (cudaStream_t& stream : device->streams_)
       if (failed == 0) failed = device->check("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (failed == 0) return device;
@@ -73,7 +74,7 @@ class CudaDevice {
     }
     void* memory = nullptr;
     if (begin("allocate") != 0) return nullptr;
-    // Of nothing CUDA gives a null pointer.
+    // CUDA returns a null pointer for 0 bytes.
     if (check("allocate", cudaMalloc(&memory, bytes == 0 ? 1 : bytes)) != 0) return nullptr;
     blocks_.emplace(memory, bytes);
     ++counts.live_blocks;
@@ -89,20 +90,26 @@ class CudaDevice {
     state.counts.live_bytes -= found->second;
     blocks_.erase(found);
     (void)cudaSetDevice(index_);
-    (void)cudaFree(block);  // which waits for what is under way
+    (void)cudaFree(block);
   }
 
   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes) {
     if (begin("begin_value") != 0) return nullptr;
     const auto found = blocks_.find(block);
-    if (found == blocks_.end() || bytes > found->second || offset > found->second - bytes) {
-      state.fail("begin_value: the value lies outside of its block");
+    if (found == blocks_.end() || bytes > found->second || offset > found->second - bytes || offset % kAlignment != 0) {
+      state.fail("begin_value: the value lies outside of its block, or is not aligned");
       return nullptr;
     }
-    ++state.counts.live_values;
-    return static_cast<unsigned char*>(block) + offset;
+    unsigned char* const value = static_cast<unsigned char*>(block) + offset;
+    values_.insert(value);
+    state.counts.live_values = values_.size();
+    return value;
   }
-  void end_value(void*) { --state.counts.live_values; }
+  void end_value(void* value) {
+    // Those of no bytes may begin where another one does.
+    if (const auto found = values_.find(value); found != values_.end()) values_.erase(found);
+    state.counts.live_values = values_.size();
+  }
 
   /// From pageable memory: has returned when the host's bytes are in memory of the driver's.
   int copy_in(void* to, const void* from, std::size_t bytes) {
@@ -124,10 +131,15 @@ class CudaDevice {
     return check("fill", cudaMemsetAsync(to, byte, bytes, streams_[kTensorlintKernels]));
   }
 
+  /// Waits for every stream, whatever fails: the host then frees memory that copies read and write. The first error is
+  /// reported.
   int synchronize() {
-    if (const int failed = begin("synchronize"); failed != 0) return failed;
-    int failed = 0;
-    for (cudaStream_t stream : streams_) failed |= check("synchronize", cudaStreamSynchronize(stream));
+    int failed = begin("synchronize");
+    for (cudaStream_t stream : streams_) {
+      const cudaError_t status = cudaStreamSynchronize(stream);
+      if (failed == 0) failed = check("synchronize", status);
+    }
+    (void)cudaGetLastError();
     return failed;
   }
 
@@ -162,14 +174,9 @@ class CudaDevice {
     return check("host_wait", cudaEventSynchronize(events_[event]));
   }
 
-  /// Zero at first: the kernels leave their tickets so.
-  void* workspace(std::size_t bytes) {
-    const bool is_new = bytes > workspace_.bytes;
-    void* const memory = grow(workspace_, bytes);
-    if (!is_new || memory == nullptr) return memory;
-    return check("workspace", cudaMemsetAsync(memory, 0, bytes, streams_[kTensorlintKernels])) == 0 ? memory : nullptr;
-  }
-  void* library_workspace(std::size_t bytes) { return grow(library_workspace_, bytes); }
+  /// Its tickets are zero at first, and the kernels leave them so.
+  void* workspace(std::size_t bytes) { return grow(workspace_, bytes, kernels::kTicketBytes); }
+  void* library_workspace(std::size_t bytes) { return grow(library_workspace_, bytes, 0); }
 
   int load_cublaslt(const char* file, bool uses_tf32) {
     if (const int failed = begin("load_cublaslt"); failed != 0) return failed;
@@ -187,13 +194,20 @@ class CudaDevice {
     void* memory = nullptr;
     std::size_t bytes = 0;
   };
-  void* grow(Workspace& workspace, std::size_t bytes) {
+  /// With its first `zeroed` bytes zero when it is new.
+  void* grow(Workspace& workspace, std::size_t bytes, std::size_t zeroed) {
     if (bytes <= workspace.bytes) return workspace.memory;
-    (void)cudaStreamSynchronize(streams_[kTensorlintKernels]);
+    if (check("workspace", cudaStreamSynchronize(streams_[kTensorlintKernels])) != 0) return nullptr;
     (void)cudaFree(std::exchange(workspace, {}).memory);
-    if (check("workspace", cudaMalloc(&workspace.memory, bytes)) != 0) return nullptr;
-    workspace.bytes = bytes;
-    return workspace.memory;
+    void* memory = nullptr;
+    if (check("workspace", cudaMalloc(&memory, bytes)) != 0) return nullptr;
+    const std::size_t first = bytes < zeroed ? bytes : zeroed;
+    if (first > 0 && check("workspace", cudaMemsetAsync(memory, 0, first, streams_[kTensorlintKernels])) != 0) {
+      (void)cudaFree(memory);
+      return nullptr;
+    }
+    workspace = {memory, bytes};
+    return memory;
   }
 
   int begin(const char*) {
@@ -213,7 +227,10 @@ class CudaDevice {
     return state.fail(std::string(call) + ": " + cudaGetErrorString(status));
   }
 
+  static constexpr std::size_t kAlignment = 16;  ///< of the widest access of a kernel
+
   std::map<void*, std::size_t> blocks_;
+  std::multiset<void*> values_;
   int index_ = 0;
   cudaStream_t streams_[3] = {};
   std::vector<cudaEvent_t> events_;
