@@ -8,7 +8,7 @@
 // `error` says why. All calls of a device come from one thread.
 //
 // Work is put into streams and done later: work of one stream in the order of the calls, work of two streams in any
-// order that events leave open. Copies to the device are made in one stream, kernels and fills in another one, copies
+// order that events leave open. Copies to the device are made in one stream, kernels in another one, copies
 // from the device in a third. An error of such work shows in a later call, at the latest in one that waits for it.
 
 #include <cstddef>
@@ -50,7 +50,6 @@ constexpr std::uint64_t kTensorlintUnknownStep = UINT64_MAX - 1;
 struct tensorlint_device_table_v1 {
   std::uint32_t version;        ///< 1
   std::uint32_t request_bytes;  ///< tensorlint_request_bytes()
-  const char* kind;             ///< "cuda", "emulated"
 
   /// Null where there is no such device; `error` then gets why, at most `error_bytes` with the zero at its end.
   /// `memory_limit`: bytes that allocate gives at most at one time.
@@ -73,7 +72,6 @@ struct tensorlint_device_table_v1 {
   int (*copy_in)(tensorlint_device* device, void* to, const void* from, std::size_t bytes);
   /// The host reads `to`, and gives it up, after it has waited.
   int (*copy_out)(tensorlint_device* device, void* to, const void* from, std::size_t bytes);
-  int (*fill)(tensorlint_device* device, void* to, unsigned char byte, std::size_t bytes);
   /// Waits for all work; after an error too, then nothing is under way.
   int (*synchronize)(tensorlint_device* device);
 

@@ -73,7 +73,7 @@ class CudaDevice {
       return nullptr;
     }
     void* memory = nullptr;
-    if (begin("allocate") != 0) return nullptr;
+    if (begin() != 0) return nullptr;
     // CUDA returns a null pointer for 0 bytes.
     if (check("allocate", cudaMalloc(&memory, bytes == 0 ? 1 : bytes)) != 0) return nullptr;
     blocks_.emplace(memory, bytes);
@@ -94,7 +94,7 @@ class CudaDevice {
   }
 
   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes) {
-    if (begin("begin_value") != 0) return nullptr;
+    if (begin() != 0) return nullptr;
     const auto found = blocks_.find(block);
     if (found == blocks_.end() || bytes > found->second || offset > found->second - bytes || offset % kAlignment != 0) {
       state.fail("begin_value: the value lies outside of its block, or is not aligned");
@@ -113,28 +113,23 @@ class CudaDevice {
 
   /// From pageable memory: has returned when the host's bytes are in memory of the driver's.
   int copy_in(void* to, const void* from, std::size_t bytes) {
-    if (const int failed = begin("copy_in"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.copies_in;
     state.counts.bytes_in += bytes;
     return check("copy_in", cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams_[kTensorlintCopiesIn]));
   }
 
   int copy_out(void* to, const void* from, std::size_t bytes) {
-    if (const int failed = begin("copy_out"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.copies_out;
     state.counts.bytes_out += bytes;
     return check("copy_out", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, streams_[kTensorlintCopiesOut]));
   }
 
-  int fill(void* to, unsigned char byte, std::size_t bytes) {
-    if (const int failed = begin("fill"); failed != 0) return failed;
-    return check("fill", cudaMemsetAsync(to, byte, bytes, streams_[kTensorlintKernels]));
-  }
-
   /// Waits for every stream, whatever fails: the host then frees memory that copies read and write. The first error is
   /// reported.
   int synchronize() {
-    int failed = begin("synchronize");
+    int failed = begin();
     for (cudaStream_t stream : streams_) {
       const cudaError_t status = cudaStreamSynchronize(stream);
       if (failed == 0) failed = check("synchronize", status);
@@ -144,7 +139,7 @@ class CudaDevice {
   }
 
   int make_events(std::uint32_t count) {
-    if (const int failed = begin("make_events"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     while (events_.size() < count) {
       cudaEvent_t event = nullptr;
       if (const int failed = check("make_events", cudaEventCreateWithFlags(&event, cudaEventDisableTiming)))
@@ -155,20 +150,20 @@ class CudaDevice {
   }
 
   int record(tensorlint_stream stream, std::uint32_t event) {
-    if (const int failed = begin("record"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     if (event >= events_.size()) return state.fail("record: there is no such event");
     return check("record", cudaEventRecord(events_[event], streams_[stream]));
   }
 
   int wait(tensorlint_stream stream, std::uint32_t event) {
-    if (const int failed = begin("wait"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.waits;
     if (event >= events_.size()) return state.fail("wait: there is no such event");
     return check("wait", cudaStreamWaitEvent(streams_[stream], events_[event], 0));
   }
 
   int host_wait(std::uint32_t event) {
-    if (const int failed = begin("host_wait"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.waits;
     if (event >= events_.size()) return state.fail("host_wait: there is no such event");
     return check("host_wait", cudaEventSynchronize(events_[event]));
@@ -179,13 +174,13 @@ class CudaDevice {
   void* library_workspace(std::size_t bytes) { return grow(library_workspace_, bytes, 0); }
 
   int load_cublaslt(const char* file, bool uses_tf32) {
-    if (const int failed = begin("load_cublaslt"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     return state.load_cublaslt(file, uses_tf32, nullptr);
   }
 
   template <typename Launch>
   int launch(const std::vector<KernelOperand>&, const Launch& launch) {
-    if (const int failed = begin("launch"); failed != 0) return failed;
+    if (const int failed = begin(); failed != 0) return failed;
     return launch(*this, streams_[kTensorlintKernels]);
   }
 
@@ -210,7 +205,7 @@ class CudaDevice {
     return memory;
   }
 
-  int begin(const char*) {
+  int begin() {
     state.failed_step = kTensorlintNoStep;
     ++state.counts.calls;
     return select();
@@ -242,6 +237,6 @@ class CudaDevice {
 
 extern "C" __attribute__((visibility("default"))) const tensorlint_device_table_v1* tensorlint_device_v1() {
   static const tensorlint_device_table_v1 table =
-      tensorlint::plugins::PluginTable<tensorlint::plugins::CudaDevice>::table("cuda");
+      tensorlint::plugins::PluginTable<tensorlint::plugins::CudaDevice>::table();
   return &table;
 }

@@ -230,18 +230,6 @@ class EmulatedDevice {
                });
   }
 
-  int fill(void* to, unsigned char byte, std::size_t bytes) {
-    if (const int failed = begin("fill", true); failed != 0) return failed;
-    const ValueReference value = find("fill", to, bytes);
-    if (value == nullptr) return 1;
-    return put(kTensorlintKernels, "fill", {value}, [this, value = value.get(), byte, bytes] {
-      return write("fill", *value, [&] {
-        std::memset(value->pages.data, byte, bytes);
-        return bytes;
-      });
-    });
-  }
-
   template <typename Launch>
   int launch(std::vector<KernelOperand> operands, Launch launch) {
     if (const int failed = begin("launch", true); failed != 0) return failed;
@@ -523,7 +511,7 @@ extern "C" __attribute__((visibility("default"))) const tensorlint_device_table_
   using tensorlint::plugins::EmulatedDevice;
   using Table = tensorlint::plugins::PluginTable<EmulatedDevice>;
   static const tensorlint_device_table_v1 table = [] {
-    tensorlint_device_table_v1 made = Table::table("emulated");
+    tensorlint_device_table_v1 made = Table::table();
     made.fail_at = [](tensorlint_device* device, std::uint64_t call, bool late) {
       device == nullptr ? EmulatedDevice::fail_open_at(call) : Table::self(device)->fail_at(call, late);
     };

@@ -1,22 +1,31 @@
 #pragma once
 
 // What plug-ins share: the calls of the kernels over a device's own memory, and the table. A plug-in is a class with
+// the member `PluginState state` and
+//
 //   static Device* open(int index, std::uint64_t memory_limit, std::string& error);
-//   void* allocate(std::size_t bytes);  void release(void* block);
-//   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes);  void end_value(void* value);
-//   int copy_in(...), copy_out(...), fill(...), synchronize(), make_events(...), record(...), wait(...),
-//   host_wait(...); void* workspace(std::size_t bytes);                        // null: refused
-//   void* library_workspace(std::size_t bytes);                                // null: refused; its content means
-//   nothing int load_cublaslt(const char* file, bool uses_tf32);                       // makes state.cublaslt
+//   static bool is_of_earlier_work(int error);  // a CUDA error that an earlier call's work left
+//
+//   void* allocate(std::size_t bytes);          // null: refused
+//   void release(void* block);
+//   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes);  // null: refused
+//   void end_value(void* value);
+//   void* workspace(std::size_t bytes);          // null: refused
+//   void* library_workspace(std::size_t bytes);  // null: refused; its content means nothing
+//
+//   int copy_in(...), copy_out(...), synchronize(), make_events(...), record(...), wait(...), host_wait(...);
+//   int load_cublaslt(const char* file, bool uses_tf32);  // makes state.cublaslt
+//
 //   // Makes the operands reachable for kernels and calls launch(*this, stream).
 //   template <typename Launch> int launch(std::vector<KernelOperand> operands, Launch launch);
-// and the members of PluginState.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,6 +43,7 @@ struct KernelOperand {
 
 struct PluginState {
   std::string error;
+  const char* fixed_error = nullptr;  ///< instead of `error`
   tensorlint_device_counts counts{};
   std::uint64_t memory_limit = 0;
   std::uint64_t step = kTensorlintNoStep;         ///< of work that is put into streams
@@ -42,8 +52,16 @@ struct PluginState {
 
   int fail(std::string message) {
     error = std::move(message);
+    fixed_error = nullptr;
     return 1;
   }
+  /// Needs no memory. `message` is not copied.
+  int fail_fixed(const char* message) noexcept {
+    fixed_error = message;
+    failed_step = kTensorlintNoStep;
+    return 1;
+  }
+  const char* message() const { return fixed_error != nullptr ? fixed_error : error.c_str(); }
   int load_cublaslt(const char* file, bool uses_tf32, const char* marker) {
     std::string why;
     cublaslt = CublasLt::load(file, uses_tf32, marker, why);
@@ -55,57 +73,41 @@ template <typename Device>
 class PluginTable {
  public:
   /// Without what is for tests.
-  static tensorlint_device_table_v1 table(const char* kind) {
+  static tensorlint_device_table_v1 table() {
     tensorlint_device_table_v1 table{};
     table.version = 1;
     table.request_bytes = tensorlint_request_bytes();
-    table.kind = kind;
     table.open = open;
     table.close = [](tensorlint_device* device) { delete self(device); };
-    table.allocate = [](tensorlint_device* device, std::size_t bytes) { return self(device)->allocate(bytes); };
-    table.release = [](tensorlint_device* device, void* block) { self(device)->release(block); };
-    table.begin_value = [](tensorlint_device* device, void* block, std::uint64_t offset, std::size_t bytes) {
-      return self(device)->begin_value(block, offset, bytes);
-    };
-    table.end_value = [](tensorlint_device* device, void* value) { self(device)->end_value(value); };
-    table.copy_in = [](tensorlint_device* device, void* to, const void* from, std::size_t bytes) {
-      return self(device)->copy_in(to, from, bytes);
-    };
-    table.copy_out = [](tensorlint_device* device, void* to, const void* from, std::size_t bytes) {
-      return self(device)->copy_out(to, from, bytes);
-    };
-    table.fill = [](tensorlint_device* device, void* to, unsigned char byte, std::size_t bytes) {
-      return self(device)->fill(to, byte, bytes);
-    };
-    table.synchronize = [](tensorlint_device* device) { return self(device)->synchronize(); };
-    table.make_events = [](tensorlint_device* device, std::uint32_t count) { return self(device)->make_events(count); };
-    table.record = [](tensorlint_device* device, tensorlint_stream stream, std::uint32_t event) {
-      return self(device)->record(stream, event);
-    };
-    table.wait = [](tensorlint_device* device, tensorlint_stream stream, std::uint32_t event) {
-      return self(device)->wait(stream, event);
-    };
-    table.host_wait = [](tensorlint_device* device, std::uint32_t event) { return self(device)->host_wait(event); };
-    table.reduce = reduce;
-    table.pointwise_loss = pointwise_loss;
-    table.class_loss = class_loss;
-    table.softmax = softmax;
-    table.matrix_product = matrix_product;
-    table.attention = attention;
-    table.elementwise = elementwise;
-    table.convolution = convolution;
-    table.pooling = pooling;
-    table.normalization = normalization;
-    table.move = move;
-    table.load_cublaslt = [](tensorlint_device* device, const char* file, int uses_tf32) {
-      return self(device)->load_cublaslt(file, uses_tf32 != 0);
-    };
+    table.allocate = guarded<&Device::allocate>;
+    table.release = guarded<&Device::release>;
+    table.begin_value = guarded<&Device::begin_value>;
+    table.end_value = guarded<&Device::end_value>;
+    table.copy_in = guarded<&Device::copy_in>;
+    table.copy_out = guarded<&Device::copy_out>;
+    table.synchronize = guarded<&Device::synchronize>;
+    table.make_events = guarded<&Device::make_events>;
+    table.record = guarded<&Device::record>;
+    table.wait = guarded<&Device::wait>;
+    table.host_wait = guarded<&Device::host_wait>;
+    table.reduce = guarded<reduce>;
+    table.pointwise_loss = guarded<pointwise_loss>;
+    table.class_loss = guarded<class_loss>;
+    table.softmax = guarded<softmax>;
+    table.matrix_product = guarded<matrix_product>;
+    table.attention = guarded<attention>;
+    table.elementwise = guarded<elementwise>;
+    table.convolution = guarded<convolution>;
+    table.pooling = guarded<pooling>;
+    table.normalization = guarded<normalization>;
+    table.move = guarded<move>;
+    table.load_cublaslt = guarded<load_cublaslt>;
     table.why_not_cublaslt = [](const kernels::MatrixProduct* request, int has_addend) {
       kernels::ColumnProduct product;
       return kernels::column_product(*request, has_addend != 0, &product);
     };
-    table.cublaslt_product = cublaslt_product;
-    table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
+    table.cublaslt_product = guarded<cublaslt_product>;
+    table.error = [](tensorlint_device* device) { return self(device)->state.message(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
     table.counts = [](tensorlint_device* device) { return self(device)->state.counts; };
@@ -115,9 +117,40 @@ class PluginTable {
   static Device* self(tensorlint_device* device) { return reinterpret_cast<Device*>(device); }
 
  private:
-  static tensorlint_device* open(int index, std::uint64_t memory_limit, char* error, std::size_t error_bytes) {
+  /// A function of the table. No exception passes it: plug-in and program may have C++ libraries of their own.
+  template <auto kFunction, typename... Arguments>
+  static auto guarded(tensorlint_device* device, Arguments... arguments) noexcept {
+    using Result = decltype(call<kFunction>(device, arguments...));
+    try {
+      return call<kFunction>(device, arguments...);
+    } catch (const std::bad_alloc&) {
+      return failure<Result>(self(device)->state.fail_fixed("the system has no memory left"));
+    } catch (...) {
+      return failure<Result>(self(device)->state.fail_fixed("an exception in the plug-in"));
+    }
+  }
+  template <auto kFunction, typename... Arguments>
+  static auto call(tensorlint_device* device, Arguments... arguments) {
+    if constexpr (std::is_member_function_pointer_v<decltype(kFunction)>) {
+      return (self(device)->*kFunction)(arguments...);
+    } else {
+      return kFunction(device, arguments...);
+    }
+  }
+  template <typename Result>
+  static Result failure(int status) noexcept {
+    if constexpr (std::is_pointer_v<Result>) return nullptr;
+    if constexpr (std::is_same_v<Result, int>) return status;
+  }
+
+  static tensorlint_device* open(int index, std::uint64_t memory_limit, char* error, std::size_t error_bytes) noexcept {
     std::string why;
-    Device* const device = Device::open(index, memory_limit, why);
+    Device* device = nullptr;
+    try {
+      device = Device::open(index, memory_limit, why);
+    } catch (...) {
+      why = "no memory";  // short enough to need none
+    }
     if (device == nullptr && error_bytes > 0) {
       const std::size_t length = why.size() < error_bytes - 1 ? why.size() : error_bytes - 1;
       std::memcpy(error, why.data(), length);
@@ -253,6 +286,10 @@ class PluginTable {
           return kernels::matrix_product(product, stream);
         }};
     return launch(*self(handle), kernel, operands_of(*request), *request);
+  }
+
+  static int load_cublaslt(tensorlint_device* device, const char* file, int uses_tf32) {
+    return self(device)->load_cublaslt(file, uses_tf32 != 0);
   }
 
   static int cublaslt_product(tensorlint_device* handle, const kernels::MatrixProduct* request) {

@@ -2,8 +2,10 @@
 // host's memory.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
-#include <numeric>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -113,6 +115,65 @@ TEST_F(CudaPlugin, ErrorsOfEarlierWorkAreKnownAsSuch) {
   EXPECT_NE(table_.copy_in(device_, block, &data, 4), 0);
   EXPECT_EQ(table_.failed_step(device_), kTensorlintNoStep);
   table_.release(device_, block);
+}
+
+/// All that a table calls throws.
+struct ThrowingDevice {
+  PluginState state;
+
+  static ThrowingDevice* open(int index, std::uint64_t, std::string&) {
+    return index == 0 ? new ThrowingDevice : throw std::bad_alloc();
+  }
+  static bool is_of_earlier_work(int) { return false; }
+  void* allocate(std::size_t) { throw std::bad_alloc(); }
+  void release(void*) { throw std::bad_alloc(); }
+  void* begin_value(void*, std::uint64_t, std::size_t) { throw std::bad_alloc(); }
+  void end_value(void*) { throw std::bad_alloc(); }
+  void* workspace(std::size_t) { throw std::bad_alloc(); }
+  void* library_workspace(std::size_t) { throw std::bad_alloc(); }
+  int copy_in(void*, const void*, std::size_t) { throw std::bad_alloc(); }
+  int copy_out(void*, const void*, std::size_t) { throw std::bad_alloc(); }
+  int synchronize() { throw std::length_error("too long"); }
+  int make_events(std::uint32_t) { throw std::bad_alloc(); }
+  int record(tensorlint_stream, std::uint32_t) { throw std::bad_alloc(); }
+  int wait(tensorlint_stream, std::uint32_t) { throw std::bad_alloc(); }
+  int host_wait(std::uint32_t) { throw std::bad_alloc(); }
+  int load_cublaslt(const char*, bool) { throw std::bad_alloc(); }
+  template <typename Launch>
+  int launch(const std::vector<KernelOperand>&, const Launch&) {
+    throw std::bad_alloc();
+  }
+};
+
+TEST(PluginTables, LetNoExceptionPass) {
+  const tensorlint_device_table_v1 table = PluginTable<ThrowingDevice>::table();
+  char error[8];
+  EXPECT_EQ(table.open(1, 0, error, sizeof error), nullptr);
+  EXPECT_STREQ(error, "no memo");
+  tensorlint_device* const device = table.open(0, 0, error, sizeof error);
+  const auto said = [&] { return std::string(table.error(device)); };
+  EXPECT_EQ(table.allocate(device, 1), nullptr);
+  EXPECT_EQ(said(), "the system has no memory left");
+  table.release(device, nullptr);
+  EXPECT_EQ(table.begin_value(device, nullptr, 0, 1), nullptr);
+  table.end_value(device, nullptr);
+  EXPECT_NE(table.copy_in(device, nullptr, nullptr, 1), 0);
+  EXPECT_NE(table.copy_out(device, nullptr, nullptr, 1), 0);
+  EXPECT_NE(table.synchronize(device), 0);
+  EXPECT_EQ(said(), "an exception in the plug-in");
+  EXPECT_NE(table.make_events(device, 1), 0);
+  EXPECT_NE(table.record(device, kTensorlintKernels, 0), 0);
+  EXPECT_NE(table.wait(device, kTensorlintKernels, 0), 0);
+  EXPECT_NE(table.host_wait(device, 0), 0);
+  EXPECT_NE(table.load_cublaslt(device, "", 0), 0);
+  const kernels::Softmax softmax{};
+  EXPECT_NE(table.softmax(device, &softmax), 0);
+  EXPECT_EQ(said(), "the system has no memory left");
+  // What is reported next is its own fault.
+  const kernels::MatrixProduct product{};
+  EXPECT_NE(table.cublaslt_product(device, &product), 0);
+  EXPECT_EQ(said(), "cublaslt_product: cublasLt is not loaded");
+  table.close(device);
 }
 
 }  // namespace
