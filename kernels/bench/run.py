@@ -2,16 +2,18 @@
 
     run.py --bench PATH/kernels_bench [--out results.jsonl] [--seconds 540] [--parts a,b]
 
-Parts of kernels_bench: device, bandwidth, correctness, determinism, losses, reductions. Beside them, where they are there: tests (the
-kernels' own test suites on the GPU, kernels_device_tests beside kernels_bench), torch (the
+Parts of kernels_bench: device, bandwidth, correctness, determinism, losses, reductions. Programs beside it: tests (the kernels' own test
+suites on the GPU, kernels_device_tests) and executor (tensorlint-run over exported models: results on the GPU against the interpreter's,
+and the time of both); one that is missing has failed. Where they are installed: torch (the
 same operations by torch eager and torch.compile, in the same run), sanitizer (compute-sanitizer's memcheck, racecheck and synccheck over the
 correctness part) and ncu (throughput and instruction figures of the headline kernels). Each appends lines of JSON to --out and notes what
 is finished, so that a run cut off after --seconds (a call on a lent machine ends after 9 minutes) goes on where it stopped. Exit: 0 all
-done, 2 nothing to measure with, 3 to be run again.
+done, 1 all done and something failed, 2 nothing to measure with, 3 to be run again.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -23,7 +25,7 @@ import time
 import table
 
 BENCH_PARTS = ["device", "bandwidth", "correctness", "determinism", "losses", "reductions"]
-PARTS = [*BENCH_PARTS, "tests", "torch", "sanitizer", "ncu"]
+PARTS = [*BENCH_PARTS, "tests", "executor", "torch", "sanitizer", "ncu"]
 HEADLINE = "class_rows|class_columns|pointwise_loss|reduce_rows"
 METRICS = ["dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__inst_issued.avg.pct_of_peak_sustained_active",
            "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "launch__registers_per_thread", "lts__t_sector_hit_rate.pct",
@@ -36,10 +38,15 @@ class Results:
     def __init__(self, path):
         self.path = path
 
+    def records(self):
+        return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
+
     def finished(self):
-        if not self.path.exists():
-            return set()
-        return {record["finished"] for record in map(json.loads, self.path.read_text().splitlines()) if "finished" in record}
+        return {record["finished"] for record in self.records() if "finished" in record}
+
+    def failed(self):
+        """The parts of which something failed."""
+        return sorted({record["part"] for record in self.records() if record.get("status", 0) not in (0, "ok")})
 
     def add(self, *records):
         with self.path.open("a", encoding="utf-8") as file:
@@ -65,7 +72,7 @@ def run_bench(options, results, part, seconds):
 def tests_part(options, results, deadline):
     path = options.bench.with_name("kernels_device_tests")
     if not path.exists():
-        results.finish("tests", {"part": "tests", "note": f"{path.name} is not there"})
+        results.finish("tests", {"part": "tests", "status": "failed", "note": f"{path.name} is not there"})
         return True
     try:
         ran = subprocess.run([str(path), "--gtest_brief=1"], capture_output=True, text=True, timeout=max(1.0, deadline - time.monotonic()))
@@ -74,6 +81,43 @@ def tests_part(options, results, deadline):
     failed = [line.split()[3].rstrip(",") for line in ran.stdout.splitlines() if line.startswith("[  FAILED  ]") and " (" in line]
     passed = re.search(r"PASSED  \] (\d+) test", ran.stdout)
     results.finish("tests", {"part": "tests", "status": ran.returncode, "passed": int(passed[1]) if passed else 0, "failed": " ".join(failed)[:500]})
+    return True
+
+
+def executor_part(options, results, deadline):
+    """Each model with drawn inputs, by the interpreter and on the device: one record a model, with which the next call goes on."""
+    program, models = options.bench.with_name("tensorlint-run"), options.models or options.bench.with_name("models")
+    paths = sorted(models.glob("*.onnx"))
+    missing = [str(path) for path, there in ((program, program.exists()), (models / "*.onnx", paths)) if not there]
+    if missing:
+        results.finish("executor", {"part": "executor", "status": "failed", "note": f"{missing[0]} is not there"})
+        return True
+    libraries = os.pathsep.join(filter(None, [str(program.with_name("lib")), os.environ.get("LD_LIBRARY_PATH")]))
+
+    def run(model, *arguments):
+        return subprocess.run([str(program), f"--model={model}", "--seed=1", "--timings=total", "--repeat=5", *arguments], capture_output=True,
+                              text=True, timeout=max(1.0, deadline - time.monotonic()), env={**os.environ, "LD_LIBRARY_PATH": libraries})
+
+    def seconds(ran):
+        shown = re.search(r"run: ([\d.]+) s", ran.stdout)
+        return float(shown[1]) if shown else None
+
+    for path in paths:
+        if f"executor {path.name}" in results.finished():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                host = run(path, f"--outputs={folder}")
+                device = run(path, f"--device={options.device}", "--sides=kernels", f"--expect={folder}", "--rtol=1e-5", "--atol=1e-6")
+            except subprocess.TimeoutExpired:
+                return False
+        record = {"part": "executor", "model": path.name, "status": "ok" if host.returncode == device.returncode == 0 else "failed",
+                  "interpreter_s": seconds(host), "device_s": seconds(device)}
+        if host.returncode != 0 and device.returncode == host.returncode:
+            record["status"] = "ok"  # what the interpreter refuses, too
+        note = (device.stderr.strip() or host.stderr.strip()).splitlines()
+        results.finish(f"executor {path.name}", {**record, "note": note[0][:300]} if note else record)
+    results.finish("executor")
     return True
 
 
@@ -161,6 +205,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results.jsonl"))
     parser.add_argument("--seconds", type=float, default=540)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--device", default="cuda:0", help="of the executor's part")
+    parser.add_argument("--models", type=pathlib.Path, help="the folder of the executor's part; models/ beside kernels_bench")
     parser.add_argument("--python", default=sys.executable, help="the Python that has torch")
     options = parser.parse_args()
     options.bench = options.bench.resolve()
@@ -169,7 +215,7 @@ def main():
     if unknown := [part for part in wanted if part not in PARTS]:
         parser.error(f"no part `{unknown[0]}`; there are: {', '.join(PARTS)}")
     deadline = time.monotonic() + options.seconds
-    own = {"tests": tests_part, "torch": torch_part, "sanitizer": sanitizer_part, "ncu": ncu_part}
+    own = {"tests": tests_part, "executor": executor_part, "torch": torch_part, "sanitizer": sanitizer_part, "ncu": ncu_part}
     for part in wanted:
         if part in results.finished():
             continue
@@ -178,8 +224,9 @@ def main():
             print(f"stopped in `{part}`: run it again to go on")
             return 3
     print(table.text(results.path))
-    print("all done")
-    return 0
+    failed = results.failed()
+    print(f"all done, but these parts failed: {', '.join(failed)}" if failed else "all done")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

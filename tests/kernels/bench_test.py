@@ -27,6 +27,21 @@ with open(out, "a") as file:
     file.write(json.dumps({"part": part, **lines.get(part, {"name": "x"})}) + "\\n" + json.dumps({"finished": part}) + "\\n")
 """
 
+# tensorlint-run: refuses one model everywhere, and is wrong about another one on the device.
+EXECUTOR = """#!/usr/bin/env python3
+import sys
+arguments = dict(argument.split("=", 1) for argument in sys.argv[1:])
+on_device = "--device" in arguments
+assert "--expect" in arguments if on_device else "--outputs" in arguments
+if "refused" in arguments["--model"]:
+    print("refused", file=sys.stderr)
+    sys.exit(2)
+print(f"run: {0.25 if on_device else 0.5} s, processor 0.1 s")
+if on_device and "wrong" in arguments["--model"]:
+    print("output `y` differs", file=sys.stderr)
+    sys.exit(1)
+"""
+
 
 class Run(unittest.TestCase):
     def setUp(self):
@@ -83,9 +98,33 @@ class Run(unittest.TestCase):
         tests = self.folder / "kernels_device_tests"
         tests.write_text("#!/bin/sh\necho '[  FAILED  ] Loss/1.X, where TypeParam = float (3 ms)'\necho '[  PASSED  ] 12 tests.'\nexit 1\n")
         tests.chmod(tests.stat().st_mode | stat.S_IXUSR)
-        self.assertEqual(self.run_once(60, "tests").returncode, 0)
+        self.assertEqual(self.run_once(60, "tests").returncode, 1)
         record = self.records()[0]
         self.assertEqual((record["status"], record["passed"], record["failed"]), (1, 12, "Loss/1.X"))
+
+    def test_suites_that_are_missing_have_failed(self):
+        for part in ("tests", "executor"):
+            ran = self.run_once(60, part)
+            self.assertEqual(ran.returncode, 1)
+            self.assertIn(f"failed: {'executor, ' if part == 'executor' else ''}tests", ran.stdout)
+        notes = [(record["part"], record["status"], record["note"]) for record in self.records() if "part" in record]
+        self.assertEqual(notes, [("tests", "failed", "kernels_device_tests is not there"),
+                                 ("executor", "failed", f"{self.folder.resolve() / 'tensorlint-run'} is not there")])
+
+    def test_executor_against_the_interpreter(self):
+        program = self.folder / "tensorlint-run"
+        program.write_text(EXECUTOR)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        (self.folder / "models").mkdir()
+        for name in ("good", "refused", "wrong"):
+            (self.folder / "models" / f"{name}.onnx").touch()
+        self.out.write_text('{"finished": "executor good.onnx"}\n')
+        self.assertEqual(self.run_once(60, "executor").returncode, 1)
+        self.assertEqual(self.records()[1:], [
+            {"part": "executor", "model": "refused.onnx", "status": "ok", "interpreter_s": None, "device_s": None, "note": "refused"},
+            {"finished": "executor refused.onnx"},
+            {"part": "executor", "model": "wrong.onnx", "status": "failed", "interpreter_s": 0.5, "device_s": 0.25, "note": "output `y` differs"},
+            {"finished": "executor wrong.onnx"}, {"finished": "executor"}])
 
     def test_wrong_results_show(self):
         self.assertEqual(self.run_once(60, "correctness").returncode, 0)  # null: the error was NaN or infinite

@@ -112,6 +112,7 @@ TEST_F(ExecutingBodies, MemoryOfGraphsWithinEachOther) {
 }
 
 TEST_F(ExecutingBodies, FaultsNameTheNodeInTheBody) {
+  if (!is_emulated()) GTEST_SKIP();
   const Result<Model> model = read_onnx_text(
       fmt::format(
           "{}g (float[4, 6] x) => (y) {{\n n = Constant <value = int64 {{2}}> ()\n"

@@ -1,11 +1,12 @@
 #pragma once
 
-// A model on the emulated device, held against the interpreter. The emulator has no place under the sanitizers: there
-// this is skipped.
+// A model on a device, held against the interpreter. The device is the one that TENSORLINT_TEST_DEVICE names, else the
+// emulator, which has no place under the sanitizers: there this is skipped.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,16 +24,23 @@ namespace tensorlint::runtime {
 inline constexpr std::uint64_t kMemory = std::uint64_t{64} << 20;
 inline constexpr std::string_view kHead = "<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1]>\n";
 
+inline std::string test_device() {
+  const char* const named = std::getenv("TENSORLINT_TEST_DEVICE");
+  return named == nullptr ? "emulated:0" : named;
+}
+
 class Executing : public ::testing::Test {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<Device>> opened = Device::open("emulated:0", kMemory);
+    Result<std::unique_ptr<Device>> opened = Device::open(test_device(), kMemory);
 #ifdef __SANITIZE_ADDRESS__
     if (!opened) GTEST_SKIP() << opened.error().message;
 #endif
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     device_ = *std::move(opened);
   }
+
+  static bool is_emulated() { return test_device().starts_with("emulated:"); }
 
   /// Runs the model on drawn inputs on the device and in the interpreter; the results agree. Gives where its nodes ran:
   /// by the name of the first result the kernel, "part of ..", "unused", or "host: " and the reason.
