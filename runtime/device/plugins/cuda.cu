@@ -58,6 +58,8 @@ class CudaDevice {
       case cudaErrorLaunchFailure:
       case cudaErrorECCUncorrectable:
       case cudaErrorNvlinkUncorrectable:
+      case cudaErrorContained:
+      case cudaErrorTensorMemoryLeak:
       case cudaErrorUnknown:
         return true;
       default:
@@ -169,6 +171,7 @@ class CudaDevice {
     return check("host_wait", cudaEventSynchronize(events_[event]));
   }
 
+  std::size_t workspace_bytes() const { return workspace_.bytes; }
   /// Its tickets are zero at first, and the kernels leave them so.
   void* workspace(std::size_t bytes) { return grow(workspace_, bytes, kernels::kTicketBytes); }
   void* library_workspace(std::size_t bytes) { return grow(library_workspace_, bytes, 0); }
@@ -179,7 +182,7 @@ class CudaDevice {
   }
 
   template <typename Launch>
-  int launch(const std::vector<KernelOperand>&, const Launch& launch) {
+  int launch(const KernelOperands&, const Launch& launch) {
     if (const int failed = begin(); failed != 0) return failed;
     return launch(*this, streams_[kTensorlintKernels]);
   }

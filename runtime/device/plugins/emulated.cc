@@ -231,10 +231,10 @@ class EmulatedDevice {
   }
 
   template <typename Launch>
-  int launch(std::vector<KernelOperand> operands, Launch launch) {
+  int launch(const KernelOperands& given, Launch launch) {
     if (const int failed = begin("launch", true); failed != 0) return failed;
+    const std::vector<KernelOperand> operands(given.begin(), given.end());
     std::vector<ValueReference> values;
-    std::erase_if(operands, [](const KernelOperand& operand) { return operand.address == nullptr; });
     for (const KernelOperand& operand : operands) {
       values.push_back(find("launch", operand.address, 0));
       if (values.back() == nullptr) return 1;
@@ -246,13 +246,15 @@ class EmulatedDevice {
     std::vector<Value*> reached;
     for (const ValueReference& value : values) reached.push_back(value.get());
     return put(kTensorlintKernels, "launch", std::move(values),
-               [this, operands = std::move(operands), reached = std::move(reached), launch = std::move(launch)] {
+               [this, operands, reached = std::move(reached), launch = std::move(launch)] {
                  return run(operands, reached, launch);
                });
   }
 
+  std::size_t workspace_bytes() const { return workspace_.bytes; }
   /// Of the launch under way. Kept for the next one; its tickets are zero between launches, and the rest means nothing.
   void* workspace(std::size_t bytes) {
+    leave_workspace();
     if (bytes > workspace_.bytes) {
       workspace_.unmap();
       if (!map(bytes, workspace_)) return nullptr;
@@ -447,11 +449,7 @@ class EmulatedDevice {
     if (failed == 0) failed = launch(*this, nullptr);
     const kernels::emulator::Report& report = kernels::emulator::report();
     if (failed == 0 && !report.clean()) failed = state.fail("the emulator complains: " + report.first);
-    if (is_workspace_reached_) {
-      kernels::emulator::unregister_buffer(workspace_.data);
-      workspace_.reach(false);
-      is_workspace_reached_ = false;
-    }
+    leave_workspace();
     if (library_workspace_.mapping != nullptr) {
       if (failed == 0 && !library_workspace_.is_intact())
         failed = state.fail("a library wrote outside of its workspace");
@@ -464,6 +462,13 @@ class EmulatedDevice {
     }
     for (std::size_t i = 0; i < operands.size() && failed == 0; ++i) values[i]->is_written |= operands[i].is_output;
     return failed;
+  }
+
+  void leave_workspace() {
+    if (!is_workspace_reached_) return;
+    kernels::emulator::unregister_buffer(workspace_.data);
+    workspace_.reach(false);
+    is_workspace_reached_ = false;
   }
 
   int reach(const KernelOperand& operand, Value& value, std::vector<Value*>& reached) {

@@ -10,6 +10,7 @@
 //   void release(void* block);
 //   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes);  // null: refused
 //   void end_value(void* value);
+//   std::size_t workspace_bytes() const;         // of the one that there is
 //   void* workspace(std::size_t bytes);          // null: refused
 //   void* library_workspace(std::size_t bytes);  // null: refused; its content means nothing
 //
@@ -17,11 +18,12 @@
 //   int load_cublaslt(const char* file, bool uses_tf32);  // makes state.cublaslt
 //
 //   // Makes the operands reachable for kernels and calls launch(*this, stream).
-//   template <typename Launch> int launch(std::vector<KernelOperand> operands, Launch launch);
+//   template <typename Launch> int launch(const KernelOperands& operands, Launch launch);
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
@@ -39,6 +41,27 @@ struct KernelOperand {
   const void* address = nullptr;
   bool is_output = false;
   std::size_t element_bytes = 1;
+};
+
+/// Those of a launch that are given.
+class KernelOperands {
+ public:
+  KernelOperands() = default;
+  KernelOperands(std::initializer_list<KernelOperand> operands) {
+    for (const KernelOperand& operand : operands) add(operand);
+  }
+  void add(const KernelOperand& operand) {
+    if (operand.address != nullptr) operands_[count_++] = operand;
+  }
+  const KernelOperand* begin() const { return operands_; }
+  const KernelOperand* end() const { return operands_ + count_; }
+
+ private:
+  static constexpr std::size_t kMost = 16;  ///< class losses have 9, element functions one more than their operands
+  static_assert(kernels::kMaxElementOperands < kMost);
+
+  KernelOperand operands_[kMost];
+  std::size_t count_ = 0;
 };
 
 struct PluginState {
@@ -178,19 +201,26 @@ class PluginTable {
 
   /// `request` owns all that it points to on the host.
   template <typename Request>
-  static int launch(Device& device, const Kernel<Request>& kernel, std::vector<KernelOperand> operands,
-                    Request request) {
-    return device.launch(
-        std::move(operands), [kernel, request = std::move(request)](Device& on, kernels::Stream stream) {
-          std::size_t bytes = 0;
-          if (kernel.workspace != nullptr)
-            if (const int failed = report(on, kernel.name, kernel.workspace(request, &bytes)); failed != 0)
-              return failed;
-          void* workspace = nullptr;
-          if (bytes > 0 && (workspace = on.workspace(bytes)) == nullptr) return 1;
-          ++on.state.counts.launches;
-          return report(on, kernel.name, kernel.launch(request, workspace, bytes, stream));
-        });
+  static int launch(Device& device, const Kernel<Request>& kernel, const KernelOperands& operands, Request request) {
+    return device.launch(operands, [kernel, request = std::move(request)](Device& on, kernels::Stream stream) {
+      const auto launched = [&](kernels::Status status) {
+        ++on.state.counts.launches;
+        return report(on, kernel.name, status);
+      };
+      if (kernel.workspace == nullptr) return launched(kernel.launch(request, nullptr, 0, stream));
+      // A query plans the launch as the launch itself does: only a workspace that is too small is worth one. A launch
+      // that finds it so launches nothing.
+      std::size_t bytes = on.workspace_bytes();
+      void* workspace = nullptr;
+      if (bytes > 0) {
+        if ((workspace = on.workspace(bytes)) == nullptr) return 1;
+        const kernels::Status status = kernel.launch(request, workspace, bytes, stream);
+        if (status != kernels::Status::kWorkspaceTooSmall) return launched(status);
+      }
+      if (const int failed = report(on, kernel.name, kernel.workspace(request, &bytes)); failed != 0) return failed;
+      if (bytes > 0 && (workspace = on.workspace(bytes)) == nullptr) return 1;
+      return launched(kernel.launch(request, workspace, bytes, stream));
+    });
   }
 
   /// A reduction with the extents and axes that the caller's one points to.
@@ -303,7 +333,7 @@ class PluginTable {
     });
   }
 
-  static std::vector<KernelOperand> operands_of(const kernels::MatrixProduct& request) {
+  static KernelOperands operands_of(const kernels::MatrixProduct& request) {
     return {{request.a.data},
             {request.b.data},
             {request.addend.data},
@@ -346,10 +376,10 @@ class PluginTable {
         "elementwise", nullptr, [](const kernels::Elementwise& program, void*, std::size_t, kernels::Stream stream) {
           return kernels::elementwise(program, stream);
         }};
-    std::vector<KernelOperand> operands;
-    for (int k = 0; k < request->operand_count; ++k) operands.push_back({request->operands[k].data});
-    operands.push_back({request->result, true, kernels::size_of(request->result_dtype)});
-    return launch(*self(handle), kernel, std::move(operands), *request);
+    KernelOperands operands;
+    for (int k = 0; k < request->operand_count; ++k) operands.add({request->operands[k].data});
+    operands.add({request->result, true, kernels::size_of(request->result_dtype)});
+    return launch(*self(handle), kernel, operands, *request);
   }
 
   static int convolution(tensorlint_device* handle, const kernels::Convolution* request) {

@@ -129,6 +129,7 @@ struct ThrowingDevice {
   void release(void*) { throw std::bad_alloc(); }
   void* begin_value(void*, std::uint64_t, std::size_t) { throw std::bad_alloc(); }
   void end_value(void*) { throw std::bad_alloc(); }
+  std::size_t workspace_bytes() const { return 0; }
   void* workspace(std::size_t) { throw std::bad_alloc(); }
   void* library_workspace(std::size_t) { throw std::bad_alloc(); }
   int copy_in(void*, const void*, std::size_t) { throw std::bad_alloc(); }
@@ -140,10 +141,62 @@ struct ThrowingDevice {
   int host_wait(std::uint32_t) { throw std::bad_alloc(); }
   int load_cublaslt(const char*, bool) { throw std::bad_alloc(); }
   template <typename Launch>
-  int launch(const std::vector<KernelOperand>&, const Launch&) {
+  int launch(const KernelOperands&, const Launch&) {
     throw std::bad_alloc();
   }
 };
+
+/// Launches on the host, and notes the workspaces that are asked for.
+struct HostDevice : ThrowingDevice {
+  std::vector<unsigned> memory;
+  std::vector<std::size_t> asked;
+  std::vector<std::size_t> operand_bytes;
+
+  static HostDevice* open(int, std::uint64_t, std::string&) { return new HostDevice; }
+  std::size_t workspace_bytes() const { return memory.size() * sizeof(unsigned); }
+  void* workspace(std::size_t bytes) {
+    asked.push_back(bytes);
+    if (bytes > workspace_bytes()) memory.assign(bytes / sizeof(unsigned) + 4, 0);
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 15) / 16 * 16);
+  }
+  template <typename Launch>
+  int launch(const KernelOperands& operands, const Launch& launch) {
+    operand_bytes.clear();
+    for (const KernelOperand& operand : operands) operand_bytes.push_back(operand.element_bytes);
+    return launch(*this, nullptr);
+  }
+};
+
+TEST(PluginTables, AskHowLargeAWorkspaceHasToBeWhereItIsTooSmall) {
+  using Table = PluginTable<HostDevice>;
+  const tensorlint_device_table_v1 table = Table::table();
+  tensorlint_device* const device = table.open(0, 0, nullptr, 0);
+  HostDevice& host = *Table::self(device);
+  const auto sum = [&](std::int64_t count) {
+    const std::vector<float> numbers(static_cast<std::size_t>(count), 0.5F);
+    float result = 0;
+    const int axis = 0;
+    kernels::Reduction request;
+    request.extents = &count;
+    request.rank = 1;
+    request.axes = &axis;
+    request.axis_count = 1;
+    EXPECT_EQ(table.reduce(device, &request, numbers.data(), &result), 0) << table.error(device);
+    EXPECT_EQ(result, static_cast<float>(count) / 2);
+  };
+  sum(1 << 18);
+  ASSERT_EQ(host.asked.size(), 1U);  // none was there
+  sum(1 << 18);
+  ASSERT_EQ(host.asked.size(), 2U);
+  EXPECT_EQ(host.asked[1], host.workspace_bytes());  // that one, without a question
+  host.memory.resize(kernels::kTicketBytes / sizeof(unsigned));
+  sum(1 << 18);
+  ASSERT_EQ(host.asked.size(), 4U);  // it was too small
+  EXPECT_EQ(host.asked[3], host.asked[0]);
+  EXPECT_EQ(host.operand_bytes, (std::vector<std::size_t>{1, 4}));
+  EXPECT_EQ(table.counts(device).launches, 3U);
+  table.close(device);
+}
 
 TEST(PluginTables, LetNoExceptionPass) {
   const tensorlint_device_table_v1 table = PluginTable<ThrowingDevice>::table();
