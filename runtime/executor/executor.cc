@@ -176,8 +176,8 @@ void Executor::run_commands(Frame& frame) {
     const auto start = std::chrono::steady_clock::now();
     try {
       run_command(frame, at);
-      const bool is_last =
-          at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step || command.is_output;
+      const Command* const next = at + 1 < schedule.commands.size() ? &command + 1 : nullptr;
+      const bool is_last = next == nullptr || next->step != command.step || next->is_output || command.is_output;
       if (is_timed_ && is_main && is_last && !frame.values.empty()) synchronize();
     } catch (const DeviceFault& fault) {
       throw explained(fault, described(plan, command), is_timed_ && is_main);

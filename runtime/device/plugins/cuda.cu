@@ -10,6 +10,7 @@
 #include "kernels/common/workspace.h"
 #include "runtime/device/plugins/driver.h"
 #include "runtime/device/plugins/plugin.h"
+#include "runtime/device/plugins/staging.h"
 
 namespace tensorlint::plugins {
 namespace {
@@ -113,27 +114,29 @@ class CudaDevice {
     state.counts.live_values = values_.size();
   }
 
-  /// From pageable memory: has returned when the host's bytes are in memory of the driver's.
   int copy_in(void* to, const void* from, std::size_t bytes) {
     if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.copies_in;
     state.counts.bytes_in += bytes;
-    return check("copy_in", cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams_[kTensorlintCopiesIn]));
+    return check("copy_in", staging_in_.copy_in(to, from, bytes, streams_[kTensorlintCopiesIn]));
   }
 
   int copy_out(void* to, const void* from, std::size_t bytes) {
     if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.copies_out;
     state.counts.bytes_out += bytes;
-    return check("copy_out", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, streams_[kTensorlintCopiesOut]));
+    return check("copy_out", staging_out_.copy_out(to, from, bytes, streams_[kTensorlintCopiesOut]));
   }
 
-  /// Waits for every stream, whatever fails: the host then frees memory that copies read and write. The first error is
-  /// reported.
+  /// Waits for every stream, whatever fails: the host then frees memory that copies write. The first error is reported.
   int synchronize() {
     int failed = begin();
     for (cudaStream_t stream : streams_) {
       const cudaError_t status = cudaStreamSynchronize(stream);
+      if (failed == 0) failed = check("synchronize", status);
+    }
+    for (Staging* const staging : {&staging_in_, &staging_out_}) {
+      const cudaError_t status = staging->deliver_all(failed != 0);
       if (failed == 0) failed = check("synchronize", status);
     }
     (void)cudaGetLastError();
@@ -168,7 +171,9 @@ class CudaDevice {
     if (const int failed = begin(); failed != 0) return failed;
     ++state.counts.waits;
     if (event >= events_.size()) return state.fail("host_wait: there is no such event");
-    return check("host_wait", cudaEventSynchronize(events_[event]));
+    if (const int failed = check("host_wait", cudaEventSynchronize(events_[event])); failed != 0) return failed;
+    // The copies before the event in any order of streams have been made.
+    return check("host_wait", staging_out_.deliver());
   }
 
   std::size_t workspace_bytes() const { return workspace_.bytes; }
@@ -231,6 +236,7 @@ class CudaDevice {
   std::multiset<void*> values_;
   int index_ = 0;
   cudaStream_t streams_[3] = {};
+  Staging staging_in_, staging_out_;
   std::vector<cudaEvent_t> events_;
   Workspace workspace_, library_workspace_;
 };

@@ -2,11 +2,15 @@
 // host's memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/plugins/cuda.cu"
@@ -117,6 +121,73 @@ TEST_F(CudaPlugin, ErrorsOfEarlierWorkAreKnownAsSuch) {
   table_.release(device_, block);
 }
 
+TEST_F(CudaPlugin, CopiesReadTheHostAtOnceAndWriteItBeforeItHasWaited) {
+  // Of no bytes, of some, of several pieces, and more than there is room for.
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{100}, 2 * Staging::kPiece + 12, 2 * Staging::kBytes + 4}) {
+    for (unsigned seed = 1; seed <= (bytes < Staging::kPiece ? 8U : 2U); ++seed) {
+      cuda().random.seed(seed);
+      std::vector<unsigned char> from(bytes), expected(bytes), to(bytes, 0);
+      for (std::size_t i = 0; i < bytes; ++i)
+        expected[i] = from[i] = static_cast<unsigned char>(i * 7 + seed + i / 1000);
+      void* const block = table_.allocate(device_, bytes);
+      ASSERT_EQ(table_.make_events(device_, 2), 0);
+      ASSERT_EQ(table_.copy_in(device_, block, from.data(), bytes), 0);
+      std::fill(from.begin(), from.end(), 1);  // the host's again
+      ASSERT_EQ(table_.record(device_, kTensorlintCopiesIn, 0), 0);
+      ASSERT_EQ(table_.wait(device_, kTensorlintCopiesOut, 0), 0);
+      ASSERT_EQ(table_.copy_out(device_, to.data(), block, bytes), 0);
+      ASSERT_EQ(table_.record(device_, kTensorlintCopiesOut, 0), 0);
+      // The host waits for another stream, which waits for the copy.
+      ASSERT_EQ(table_.wait(device_, kTensorlintKernels, 0), 0);
+      ASSERT_EQ(table_.record(device_, kTensorlintKernels, 1), 0);
+      ASSERT_EQ(seed % 2 == 0 ? table_.synchronize(device_) : table_.host_wait(device_, 1), 0);
+      EXPECT_TRUE(to == expected) << bytes << " " << seed;
+      ASSERT_EQ(table_.synchronize(device_), 0);
+      table_.release(device_, block);
+    }
+  }
+  EXPECT_EQ(table_.counts(device_).copies_in, 20U);  // of whatever pieces
+}
+
+TEST_F(CudaPlugin, ManySmallCopies) {
+  std::vector<std::uint64_t> from(3 * Staging::kMostCopies), to(from.size());
+  auto* const block = static_cast<std::uint64_t*>(table_.allocate(device_, from.size() * 8));
+  ASSERT_EQ(table_.make_events(device_, 1), 0);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    from[i] = i * i + 1;
+    ASSERT_EQ(table_.copy_in(device_, block + i, &from[i], 8), 0);
+    ASSERT_EQ(table_.record(device_, kTensorlintCopiesIn, 0), 0);
+    ASSERT_EQ(table_.wait(device_, kTensorlintCopiesOut, 0), 0);
+    ASSERT_EQ(table_.copy_out(device_, &to[i], block + i, 8), 0);
+  }
+  EXPECT_LE(cuda().events, 1 + 2 * Staging::kMostCopies);
+  ASSERT_EQ(table_.synchronize(device_), 0);
+  EXPECT_EQ(to, from);
+  table_.release(device_, block);
+}
+
+TEST_F(CudaPlugin, NothingIsWrittenToTheHostAfterAnError) {
+  void* const block = table_.allocate(device_, 64);
+  for (const char* const function :
+       {"cudaHostAlloc", "cudaMemcpyAsync", "cudaEventCreateWithFlags", "cudaEventRecord", "cudaStreamSynchronize"}) {
+    std::vector<unsigned char> to(64, 0);
+    fail(function, cudaErrorIllegalAddress);
+    const int copied = table_.copy_out(device_, to.data(), block, 64);
+    const int waited = table_.synchronize(device_);
+    EXPECT_TRUE((copied != 0) != (waited != 0)) << function;
+    EXPECT_EQ(table_.failed_step(device_), copied != 0 ? kTensorlintNoStep : kTensorlintUnknownStep);
+    EXPECT_EQ(table_.synchronize(device_), 0);
+    EXPECT_TRUE(is_idle());
+    EXPECT_EQ(to, std::vector<unsigned char>(64, 0)) << function;  // given up
+  }
+  std::vector<unsigned char> to(64, 0);
+  ASSERT_EQ(table_.copy_out(device_, to.data(), block, 64), 0);
+  ASSERT_EQ(table_.synchronize(device_), 0);
+  EXPECT_EQ(to, std::vector<unsigned char>(64, 0xa7));
+  table_.release(device_, block);
+}
+
 /// All that a table calls throws.
 struct ThrowingDevice {
   PluginState state;
@@ -146,18 +217,35 @@ struct ThrowingDevice {
   }
 };
 
+/// Zeros that the emulated kernels reach.
+struct Reachable {
+  explicit Reachable(std::size_t size)
+      : data(new std::max_align_t[size / sizeof(std::max_align_t) + 1]()), bytes(size) {
+    kernels::emulator::register_buffer(data.get(), bytes, 4, kernels::emulator::Access::kUntracked, "memory");
+  }
+  Reachable& operator=(Reachable&& other) noexcept {
+    std::swap(data, other.data);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
+  ~Reachable() { kernels::emulator::unregister_buffer(data.get()); }
+
+  std::unique_ptr<std::max_align_t[]> data;
+  std::size_t bytes;
+};
+
 /// Launches on the host, and notes the workspaces that are asked for.
 struct HostDevice : ThrowingDevice {
-  std::vector<unsigned> memory;
+  Reachable memory{0};
   std::vector<std::size_t> asked;
   std::vector<std::size_t> operand_bytes;
 
   static HostDevice* open(int, std::uint64_t, std::string&) { return new HostDevice; }
-  std::size_t workspace_bytes() const { return memory.size() * sizeof(unsigned); }
+  std::size_t workspace_bytes() const { return memory.bytes; }
   void* workspace(std::size_t bytes) {
     asked.push_back(bytes);
-    if (bytes > workspace_bytes()) memory.assign(bytes / sizeof(unsigned) + 4, 0);
-    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 15) / 16 * 16);
+    if (bytes > memory.bytes) memory = Reachable(bytes);
+    return memory.data.get();
   }
   template <typename Launch>
   int launch(const KernelOperands& operands, const Launch& launch) {
@@ -173,23 +261,25 @@ TEST(PluginTables, AskHowLargeAWorkspaceHasToBeWhereItIsTooSmall) {
   tensorlint_device* const device = table.open(0, 0, nullptr, 0);
   HostDevice& host = *Table::self(device);
   const auto sum = [&](std::int64_t count) {
-    const std::vector<float> numbers(static_cast<std::size_t>(count), 0.5F);
-    float result = 0;
+    const Reachable numbers(static_cast<std::size_t>(count) * sizeof(float)), result(sizeof(float));
+    std::fill_n(reinterpret_cast<float*>(numbers.data.get()), count, 0.5F);
     const int axis = 0;
     kernels::Reduction request;
     request.extents = &count;
     request.rank = 1;
     request.axes = &axis;
     request.axis_count = 1;
-    EXPECT_EQ(table.reduce(device, &request, numbers.data(), &result), 0) << table.error(device);
-    EXPECT_EQ(result, static_cast<float>(count) / 2);
+    kernels::emulator::clear_report();
+    EXPECT_EQ(table.reduce(device, &request, numbers.data.get(), result.data.get()), 0) << table.error(device);
+    EXPECT_EQ(*reinterpret_cast<const float*>(result.data.get()), static_cast<float>(count) / 2);
+    EXPECT_TRUE(kernels::emulator::report().clean()) << kernels::emulator::report().first;
   };
   sum(1 << 18);
   ASSERT_EQ(host.asked.size(), 1U);  // none was there
   sum(1 << 18);
   ASSERT_EQ(host.asked.size(), 2U);
   EXPECT_EQ(host.asked[1], host.workspace_bytes());  // that one, without a question
-  host.memory.resize(kernels::kTicketBytes / sizeof(unsigned));
+  host.memory = Reachable(kernels::kTicketBytes);
   sum(1 << 18);
   ASSERT_EQ(host.asked.size(), 4U);  // it was too small
   EXPECT_EQ(host.asked[3], host.asked[0]);

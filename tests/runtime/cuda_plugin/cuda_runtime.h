@@ -20,6 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/device.h"
+#include "kernels/emulator/simt.h"
+
 enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -57,7 +60,8 @@ struct Recording {
 struct CUevent_st {
   std::shared_ptr<cuda_stand_in::Recording> last;  ///< null: never recorded, which counts as occurred
 };
-struct CUstream_st {
+// As the emulated kernels know it.
+struct tensorlint::kernels::CUstream_st {
   struct Work {
     std::function<void()> run;
     std::shared_ptr<cuda_stand_in::Recording> awaited;  ///< null: it waits for nothing
@@ -65,7 +69,7 @@ struct CUstream_st {
   std::deque<Work> work;
 };
 using cudaEvent_t = CUevent_st*;
-using cudaStream_t = CUstream_st*;
+using cudaStream_t = tensorlint::kernels::Stream;
 
 namespace cuda_stand_in {
 
@@ -96,7 +100,7 @@ struct Runtime {
         ready.push_back(stream);
     if (ready.empty()) return false;
     const cudaStream_t stream = ready[random() % ready.size()];
-    const CUstream_st::Work work = std::move(stream->work.front());
+    const tensorlint::kernels::CUstream_st::Work work = std::move(stream->work.front());
     stream->work.pop_front();
     if (work.run) work.run();
     return true;
@@ -135,10 +139,13 @@ inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xa7, bytes);
   cuda_stand_in::runtime().device_memory[*memory] = bytes;
+  tensorlint::kernels::emulator::register_buffer(*memory, bytes, 4, tensorlint::kernels::emulator::Access::kUntracked,
+                                                 "device memory");
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* memory) {
-  cuda_stand_in::runtime().device_memory.erase(memory);
+  if (cuda_stand_in::runtime().device_memory.erase(memory) > 0)
+    tensorlint::kernels::emulator::unregister_buffer(memory);
   std::free(memory);
   return cuda_stand_in::runtime().called("cudaFree");
 }
@@ -156,7 +163,7 @@ inline cudaError_t cudaFreeHost(void* memory) {
 
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t error = cuda_stand_in::runtime().called("cudaStreamCreateWithFlags")) return error;
-  cuda_stand_in::runtime().streams.push_back(*stream = new CUstream_st);
+  cuda_stand_in::runtime().streams.push_back(*stream = new tensorlint::kernels::CUstream_st);
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
