@@ -227,7 +227,7 @@ TEST_F(Executing, LabelsOutsideOfTheClassesAreAnError) {
 
 TEST_F(Executing, LabelsExplainWhatFailsOnTheHost) {
   const Result<Model> model =
-      read_onnx_text(fmt::format("{}g (float[3, 4] x, int64[3] t, float[6] u, int64[1] s) => (y, z) {{\n"
+      read_onnx_text(fmt::format("{}g (float[3, 4] x, int64[3] t, float[6] u, int64[2] s) => (y, z) {{\n"
                                  " [loss] y = SoftmaxCrossEntropyLoss (x, t)\n [rows] z = Reshape (u, s)\n}}",
                                  kHead),
                      "m");
@@ -240,7 +240,7 @@ TEST_F(Executing, LabelsExplainWhatFailsOnTheHost) {
     std::ranges::copy(elements, made.as_mutable<std::int64_t>().begin());
     return HostValue(std::move(made));
   };
-  inputs[3] = tensor({7});
+  inputs[3] = tensor({4, 2});
   Executor executor(*model, memory, *device_);
   const auto message = [&] {
     const auto outputs = executor.run(inputs);
