@@ -21,7 +21,7 @@ using ops::Opcode;
 class ConstantAlongSoftmax : public Rule {
  public:
   ConstantAlongSoftmax()
-      : Rule({"TL-V571", "constant-along-softmax", "value", findings::Severity::kWarning,
+      : Rule({"TL-V573", "constant-along-softmax", "value", findings::Severity::kWarning,
               "numbers or a mask that are the same for all scores that a softmax compares"},
              {passes::Pass::kLosses}) {}
 

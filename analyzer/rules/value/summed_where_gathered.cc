@@ -16,7 +16,7 @@ using ops::Opcode;
 class SummedWhereGathered : public Rule {
  public:
   SummedWhereGathered()
-      : Rule({"TL-V570", "summed-where-gathered", "value", findings::Severity::kWarning,
+      : Rule({"TL-V572", "summed-where-gathered", "value", findings::Severity::kWarning,
               "messages that are added up at the places that they were taken from"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
