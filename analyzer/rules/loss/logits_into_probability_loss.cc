@@ -211,8 +211,8 @@ class LogitsIntoProbabilityLoss : public Rule {
         .note_at(reach.layer,
                  fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
         .fix(is_arc
-                 ? "divide both vectors by their lengths before the product, and keep the cosine within [-1, 1] with a "
-                   "Clip"
+                 ? "divide both vectors by their lengths before the product, and keep the cosine within [-1, 1] by "
+                   "a Clip"
                  : "make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
   }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +31,7 @@ class FrequenciesAllAlike : public Rule {
     each_node(view, out, {Opcode::kOther}, [&](const Expressions& expressions, const NodeCall& call) {
       if (is_wave(call)) check_angles(expressions, call, out);
     });
-    std::set<ValueId> seen;
+    Visited<ValueId> seen(view.analysis().meter());
     each_node(view, out, {Opcode::kAdd, Opcode::kMul, Opcode::kGather},
               [&](const Expressions& expressions, const NodeCall& call) { check_table(expressions, call, seen, out); });
   }
@@ -137,8 +136,7 @@ class FrequenciesAllAlike : public Rule {
   }
 
   /// A table that has been computed before: the rows are positions, and of the columns there are no more than two.
-  static void check_table(const Expressions& expressions, const NodeCall& call, std::set<ValueId>& seen,
-                          Reporter& out) {
+  static void check_table(const Expressions& expressions, const NodeCall& call, Visited<ValueId>& seen, Reporter& out) {
     constexpr std::size_t kMostNumbers = 65'536;
     const dataflow::Analysis& analysis = call.analysis();
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -154,7 +152,7 @@ class FrequenciesAllAlike : public Rule {
       const auto columns = dims.empty() ? std::nullopt : analysis.facts().dims().as_constant(dims.back());
       const auto count = extents(expressions, table.value());
       if (!columns || *columns < 4 || !count || *count > kMostNumbers) continue;
-      if (!seen.insert(table.value()).second) continue;
+      if (!seen.insert(table.value())) continue;
       const auto numbers = constant_numbers(analysis, table.value(), kMostNumbers);
       const auto width = static_cast<std::size_t>(*columns);
       if (!numbers || numbers->size() < 4 * width || !is_of_one_frequency(expressions, *numbers, width)) continue;
