@@ -151,9 +151,9 @@ class ByteArithmeticWraps : public Rule {
         if (opcode == Opcode::kCast && expressions.analysis().fact(result).dtypes.proves(DTypeSet::floats()))
           return user;
         // What is still of the same dtype has wrapped already, as a sum of two or of many has.
-        const bool passes = ops::moves_elements(opcode) || opcode == Opcode::kAdd || opcode == Opcode::kSub ||
-                            opcode == Opcode::kDiv || opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean ||
-                            opcode == Opcode::kConcat;
+        const bool passes = ops::moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kAdd ||
+                            opcode == Opcode::kSub || opcode == Opcode::kDiv || opcode == Opcode::kReduceSum ||
+                            opcode == Opcode::kReduceMean || opcode == Opcode::kConcat;
         if (passes && values.size() < kMaxValues) values.push_back(result);
       }
     return NodeId::kNone;

@@ -168,6 +168,14 @@ bool names(std::string_view written, std::string_view name) {
   return false;
 }
 
+/// An operand is what PyTorch casts to another dtype, by itself or where a program asks for it.
+bool names_cast(std::string_view written) {
+  const std::size_t operands = written.find("args");
+  if (operands == std::string_view::npos) return false;
+  return written.find("%convert_element_type", operands) != std::string_view::npos ||
+         written.find("%_to_copy", operands) != std::string_view::npos;
+}
+
 }  // namespace
 
 void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcode> wanted,
@@ -397,7 +405,9 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
       const NodeId before = expressions.producer(value);
       const bool of_one_call =
           before != NodeId::kNone && out.locations().metadata(before, "pkg.torch.onnx.fx_node") == written;
-      if (!named && !of_one_call) return AsWritten::kNo;
+      // Of two equal casts an exporter keeps one, under the name of the first.
+      const bool of_equal_cast = expressions.op(before) == Opcode::kCast && names_cast(written);
+      if (!named && !of_one_call && !of_equal_cast) return AsWritten::kNo;
     } else if (!out.locations().metadata(user, "pkg.torch.onnx.stack_trace").empty()) {
       found = AsWritten::kUnknown;
     }
