@@ -229,7 +229,8 @@ class LossDetachedFromParameters : public Rule {
     });
   }
 
-  /// The layer nearest before a value, where no gradient comes to any weights before it; kNone where one does.
+  /// The layer nearest before a value, where no gradient comes to any weights before it; kNone where one does, or
+  /// the layer may be meant to stay as it is.
   static NodeId untrained_layer(const losses::Expressions& expressions, ValueId value,
                                 const std::set<ValueId>& reached) {
     const dataflow::Analysis& analysis = expressions.analysis();
@@ -244,7 +245,22 @@ class LossDetachedFromParameters : public Rule {
                            reached.contains(operand));
       return !is_trained;
     });
-    return is_trained ? NodeId::kNone : found;
+    return is_trained || !has_bias(expressions, found) ? NodeId::kNone : found;
+  }
+
+  /// Random projections have neither a bias nor a normalisation after them, and need no training.
+  static bool has_bias(const losses::Expressions& expressions, NodeId layer) {
+    if (layer == NodeId::kNone) return false;
+    const Model& model = expressions.analysis().model();
+    const auto is_weight = [&](ValueId value) {
+      return value != ValueId::kAbsent && model.value(value).initializer != nullptr;
+    };
+    if (is_weight(expressions.operand(layer, 2))) return true;
+    const ValueId result = expressions.result(layer);
+    return std::ranges::any_of(expressions.users(result), [&](NodeId user) {
+      return expressions.op(user) == ops::Opcode::kNormalize ||
+             (expressions.op(user) == ops::Opcode::kAdd && is_weight(expressions.beside(user, result)));
+    });
   }
 
   static bool is_layer(const losses::Expressions& expressions, NodeId node) {

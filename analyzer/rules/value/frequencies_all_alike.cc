@@ -142,8 +142,8 @@ class FrequenciesAllAlike : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand table = call.operand(side);
       if (!table.present() || table.fact().kind != ValueKind::kTensor ||
-          !table.fact().dtypes.proves(DTypeSet::floats()) ||
-          analysis.model().value(table.value()).initializer == nullptr || (call.is(Opcode::kGather) && side > 0))
+          !table.fact().dtypes.proves(DTypeSet::floats()) || !is_constant(expressions, table.value()) ||
+          (call.is(Opcode::kGather) && side > 0))
         continue;
       const Range& range = table.fact().range;
       if (!(range.lo >= -1 - kRounding) || !(range.hi > 0.8) || !(range.hi <= 1 + kRounding) || !(range.lo < -0.2))

@@ -168,7 +168,7 @@ bool names(std::string_view written, std::string_view name) {
   return false;
 }
 
-/// An operand is what PyTorch casts to another dtype, by itself or where a program asks for it.
+/// An operand is what PyTorch casts to another dtype, implicitly or where a program asks for it.
 bool names_cast(std::string_view written) {
   const std::size_t operands = written.find("args");
   if (operands == std::string_view::npos) return false;
