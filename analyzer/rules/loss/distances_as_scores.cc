@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
@@ -22,7 +23,7 @@ class DistancesAsScores : public Rule {
  public:
   DistancesAsScores()
       : Rule({"TL-L372", "distances-as-scores", "loss", findings::Severity::kWarning,
-              "a cross-entropy over scores that rise with a distance: what is farthest away is the most probable"},
+              "a cross-entropy, an average or a search that takes the largest distance for the nearest"},
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
@@ -44,7 +45,100 @@ class DistancesAsScores : public Rule {
         .fix("negate the distances: the nearest class has the largest score then");
   }
 
+  void check_model(const ModelView& view, Reporter& out) const override {
+    if (one_float_outputs(view.analysis()).empty()) return;
+    each_node(view, out, {Opcode::kTopK, Opcode::kSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
+      if (call.is(Opcode::kTopK))
+        check_neighbours(expressions, call, out);
+      else
+        check_average(expressions, call, out);
+    });
+  }
+
  private:
+  /// The places of the largest distances, with which neighbours are looked up. All places are an order; where there are
+  /// masks, the farthest one of a class may be meant.
+  static void check_neighbours(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const Operand scores = call.operand(0);
+    const ValueId places = call.result(1);
+    if (!scores.present() || places == ValueId::kAbsent || scores.taint().has(Aspect::kValue)) return;
+    const Attribute* largest = call.attribute("largest");
+    if (largest != nullptr && largest->i == 0) return;
+    const auto given = expressions.dims(scores.value()), kept = expressions.dims(places);
+    const DimPool& pool = analysis.facts().dims();
+    if (given.size() != kept.size() || std::ranges::equal(given, kept, [&](Dim a, Dim b) { return pool.equal(a, b); }))
+      return;
+    const NodeId distance = rising_distance(expressions, scores.value());
+    if (distance == NodeId::kNone || has_mask(expressions, scores.value()) || !looks_up(expressions, places)) return;
+    out.report(call.id(), fmt::format("{} takes the largest of the distances {}: what is looked up with {} are the "
+                                      "farthest ones, and not the nearest",
+                                      call.op_name(), scores.name(), Operand(analysis, places).name()))
+        .note_at(distance, "the distances are computed here")
+        .fix("take the smallest ones: topk(k, largest=False)");
+  }
+
+  /// Something that is neither a distance nor a part of one: a choice between numbers.
+  static bool has_mask(const Expressions& expressions, ValueId scores) {
+    const Formula formula(expressions, scores);
+    return std::ranges::any_of(formula.parts(), [&](const Formula::Part& part) {
+      const Opcode opcode = expressions.op(part.node);
+      return opcode == Opcode::kWhere || opcode == Opcode::kCast;
+    });
+  }
+
+  static bool looks_up(const Expressions& expressions, ValueId places) {
+    std::vector<ValueId> pending{places};
+    constexpr std::size_t kMaxValues = 16;
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const Opcode opcode = expressions.op(user);
+        const bool gathers =
+            opcode == Opcode::kGather || opcode == Opcode::kGatherElements || opcode == Opcode::kGatherND;
+        if (gathers && expressions.operand(user, 1) == pending[i]) return true;
+        // Rows of several samples lie one after another.
+        if (ops::repeats_elements(opcode) || opcode == Opcode::kAdd || opcode == Opcode::kMul ||
+            opcode == Opcode::kConcat)
+          pending.push_back(expressions.result(user));
+      }
+    return false;
+  }
+
+  /// Weights that rise with the distances, of the values that the distances are to.
+  static void check_average(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const Operand scores = call.operand(0);
+    if (!scores.present() || scores.taint().has(Aspect::kValue)) return;
+    for (const NodeId user : expressions.users(call.result())) {
+      const ValueId averaged = before_stretch(expressions, expressions.operand(user, 1));
+      if (expressions.op(user) != Opcode::kMatMul || expressions.operand(user, 0) != call.result()) continue;
+      const NodeId distance = rising_distance(expressions, scores.value());
+      if (distance == NodeId::kNone || !compares(expressions, distance, averaged)) continue;
+      out.report(call.id(), fmt::format("{} takes {} for scores, which are distances: of {} the farthest one gets the "
+                                        "largest weight",
+                                        call.op_name(), scores.name(), Operand(call.analysis(), averaged).name()))
+          .note_at(distance, "the distances are computed here")
+          .note_at(user, "the weights are used here")
+          .fix("negate the distances: the nearest one has the largest weight then");
+      return;
+    }
+  }
+
+  /// One of the two values that a distance is computed from is `value`.
+  static bool compares(const Expressions& expressions, NodeId distance, ValueId value) {
+    constexpr std::size_t kMaxValues = 24;
+    std::vector<ValueId> pending{expressions.result(distance)};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i) {
+      if (pending[i] == value) return true;
+      const NodeId node = expressions.producer(pending[i]);
+      const Opcode opcode = expressions.op(node);
+      if (i != 0 && opcode == Opcode::kMatMul) continue;
+      if (node == NodeId::kNone) continue;
+      for (const ValueId operand : expressions.analysis().operands(node))
+        if (operand != ValueId::kAbsent) pending.push_back(operand);
+    }
+    return false;
+  }
+
   /// The node that sums up a distance with which the scores rise, whatever else they are computed from; kNone for
   /// anything else.
   static NodeId rising_distance(const Expressions& expressions, ValueId scores) {
@@ -123,7 +217,7 @@ class DistancesAsScores : public Rule {
     double sign = -1;
     const ValueId a = unscaled(expressions, expressions.operand(product, 0), sign),
                   b = unscaled(expressions, expressions.operand(product, 1), sign);
-    if (a == ValueId::kAbsent || b == ValueId::kAbsent || a == b) return 0;
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent) return 0;
     const auto is_sum_of_squares = [&](ValueId value) {
       const ValueId squares = summed_squares(expressions, value);
       const ValueId base = squares == ValueId::kAbsent ? squares : before_stretch(expressions, squares);

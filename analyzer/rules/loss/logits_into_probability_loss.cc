@@ -28,7 +28,10 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
     if (loss.kind == ops::LossKind::kNegativeLogLikelihood) check_sigmoids(analysis, loss, out);
     const NodeId layer = layer_of(analysis, loss);
-    if (layer == NodeId::kNone) return;
+    if (layer == NodeId::kNone) {
+      if (loss.kind == ops::LossKind::kKlDivergence) check_sign(analysis, loss, out);
+      return;
+    }
     const bool logarithms = takes_logarithms(loss.kind);
     const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
     const bool scaled = is_scaled(analysis, loss.prediction, layer);
@@ -310,6 +313,22 @@ class LogitsIntoProbabilityLoss : public Rule {
                            ops::to_text(loss.kind), prediction.name()))
         .note_at(sigmoid, "every score by itself may grow without bound")
         .fix("use LogSoftmax over axis 1, or cross-entropy");
+  }
+
+  /// Sums of what several layers give are above 0 for some of their scores; logarithms of probabilities are not.
+  static void check_sign(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+    if (loss.evidence == losses::LossEvidence::kMetadata || loss.prediction == ValueId::kAbsent ||
+        analysis.taint(loss.prediction).has(Aspect::kValue) || is_clamped(analysis, loss.prediction))
+      return;
+    losses::ScoreValues scores(out.shared<losses::LossAxes>().expressions);
+    const losses::ScoreValues::Reach reach = scores.of(loss.prediction);
+    if (!reach.negative || !reach.positive || !reach.beyond_one || reach.layer == NodeId::kNone) return;
+    out.report(loss.anchor, fmt::format("{} takes logarithms of probabilities, but {} is computed from scores and may "
+                                        "be positive",
+                                        ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+        .note_at(reach.layer,
+                 fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
+        .fix("put a LogSoftmax in between");
   }
 
   /// Targets of a divergence are probabilities, unless it takes the exponential of them.

@@ -32,7 +32,7 @@ class ProbabilityThresholdOnScores : public Rule {
     each_node(view, out, {Opcode::kCompare, Opcode::kRound}, [&](const Expressions&, const NodeCall& call) {
       if (call.model().node(call.id()).graph != GraphId::kMain) return;
       if (!losses) losses = scores_of_losses(expressions, view);
-      if (!losses->empty()) check(expressions, call, *losses, out);
+      check(expressions, call, *losses, out);
     });
   }
 
@@ -93,6 +93,15 @@ class ProbabilityThresholdOnScores : public Rule {
     bool largest = false;
     const ValueId scores = before_largest(expressions, compared, largest);
     if (scores == ValueId::kAbsent || (rounds && largest)) return;
+    if (const auto softmax = expressions.normalised(scores); softmax && softmax->logarithm && !rounds) {
+      const Operand operand(call.analysis(), compared);
+      out.report(call.id(), fmt::format("{} compares {} with {:.4g} as if it was a probability, but logarithms of "
+                                        "probabilities are never above 0",
+                                        call.op_name(), operand.name(), numbered->number))
+          .note_at(softmax->node, "the logarithms are computed here")
+          .fix("take the exponential first, or use softmax in place of log_softmax");
+      return;
+    }
     const NodeId layer = losses::ScoreValues(expressions).layer_of(scores);
     if (layer == NodeId::kNone || is_cosine(expressions, layer)) return;
     for (const Scored& loss : losses) {
