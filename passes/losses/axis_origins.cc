@@ -108,9 +108,10 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
   if (node == NodeId::kNone || dims.empty()) return own(value);
   if (expressions_.op(node) == Opcode::kSplit) return split(node, value);
   if (expressions_.op(node) == Opcode::kRecurrence) return recurrence(node, value);
+  const Opcode opcode = expressions_.op(node);
+  if (opcode == Opcode::kTopK) return like(node, value);  // values and places
   if (expressions_.result(node) != value) return own(value);
   Axes axes;
-  const Opcode opcode = expressions_.op(node);
   switch (opcode) {
     case Opcode::kMatMul:
       axes = product(node, dims);

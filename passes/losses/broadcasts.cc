@@ -311,7 +311,14 @@ class SumFinder {
 
   /// Times a number, or a factor of its own for each row alone, a sum of products is what it was.
   bool keeps_separable(ValueId factor, ValueId value) const {
-    return expressions_.number(factor) || stretching_.is_stretched(expressions_.source(factor), value);
+    return expressions_.number(factor) || is_one_number(factor) ||
+           stretching_.is_stretched(expressions_.source(factor), value);
+  }
+
+  bool is_one_number(ValueId value) const {
+    const auto shape = stretching_.shape(value);
+    const DimPool& pool = expressions_.analysis().facts().dims();
+    return shape && std::ranges::all_of(*shape, [&](Dim dim) { return pool.is_constant(dim, 1); });
   }
 
   /// A function of single elements that large ones do not saturate and that does not explode: a hinge, no kernel.
@@ -355,6 +362,7 @@ class SumFinder {
     for (int step = 0; step < kMaxSteps; ++step) {
       const Opcode opcode = expressions_.op_of(value);
       if (opcode == Opcode::kArgExtreme) return true;
+      if (opcode == Opcode::kTopK) return expressions_.result(expressions_.producer(value)) != value;
       if (!keeps_elements(opcode) && opcode != Opcode::kCast) return false;
       value = expressions_.operand(expressions_.producer(value), 0);
     }

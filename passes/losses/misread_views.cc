@@ -219,14 +219,21 @@ bool MisreadViews::is_joined(ValueId value, std::size_t axis, Dim outer) const {
 
 /// A column more on purpose, so that rows shift against each other: relative positions.
 bool MisreadViews::may_shift_rows(ValueId value) const {
-  // What a step of single elements gives has the rows of what it is computed from.
+  // What a step of single elements gives has the rows of what it is computed from; the column is cut off again.
   for (int step = 0; step < 8; ++step) {
     value = cone_.before_views(value);
     const NodeId node = expressions_.producer(value);
-    if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) || cone_.operands(node).size() != 1) break;
+    const bool is_step =
+        has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) && cone_.operands(node).size() == 1;
+    if (!is_step && expressions_.op(node) != Opcode::kSlice) break;
     value = expressions_.operand(node, 0);
   }
   const Opcode maker = expressions_.op_of(cone_.before_views(value));
+  if (const NodeId layer = expressions_.producer(cone_.before_views(value)); layer != NodeId::kNone) {
+    const Model& model = cone_.analysis().model();
+    const OpSchema* const schema = model.operators[model.node(layer).op].schema;
+    if (schema != nullptr && schema->attribute("kernel_shape") != nullptr) return false;  // pooled
+  }
   const bool may_pad =
       maker == Opcode::kOther || maker == Opcode::kPad || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
   return maker == Opcode::kConcat || (may_pad && expressions_.producer(value) != NodeId::kNone);

@@ -16,10 +16,14 @@ std::optional<AxisMistake> ProductTerms::at(NodeId node) const {
   switch (expressions_.op(node)) {
     case Opcode::kReduceMean:
     case Opcode::kReduceSum:
+    case Opcode::kReduceL1:
+    case Opcode::kReduceL2:
+    case Opcode::kReduceSumSquare:
       return sum_of_copies(node);
     case Opcode::kDiv:
       return projection_of_centred(node);
     case Opcode::kMatMul:
+    case Opcode::kEinsum:
       return correlation_of_samples(node);
     default:
       return std::nullopt;
@@ -120,11 +124,13 @@ std::optional<AxisMistake> ProductTerms::projection_of_centred(NodeId node) cons
         ((opcode == Opcode::kAdd || opcode == Opcode::kMax) && expressions_.number(expressions_.operand(guard, 1))))
       below = expressions_.operand(guard, 0);
   }
-  const NodeId energy = expressions_.producer(below);
+  const bool is_of_norm = cone_.squared(below) != ValueId::kAbsent;
+  const NodeId energy = expressions_.producer(is_of_norm ? cone_.before_views(cone_.squared(below)) : below);
   const ValueId squares = expressions_.operand(energy, 0);
-  const ValueId given = expressions_.op(energy) == Opcode::kReduceSumSquare ? squares
-                        : expressions_.op(energy) == Opcode::kReduceSum     ? cone_.squared(squares)
-                                                                            : ValueId::kAbsent;
+  const bool is_whole = expressions_.op(energy) == (is_of_norm ? Opcode::kReduceL2 : Opcode::kReduceSumSquare);
+  const ValueId given = is_whole                                                       ? squares
+                        : expressions_.op(energy) == Opcode::kReduceSum && !is_of_norm ? cone_.squared(squares)
+                                                                                       : ValueId::kAbsent;
   const auto along = expressions_.axes_of(energy);
   NodeId mean = NodeId::kNone;
   const ValueId reference = given == ValueId::kAbsent ? given : centred_over_batch(given, mean);

@@ -103,6 +103,10 @@ class AddedTwice : public Rule {
         if (expressions.op_of(data) == Opcode::kLogSoftmax) scores = expressions.operand(expressions.producer(data), 0);
       } else if (opcode == Opcode::kLogSoftmax) {
         scores = data;
+      } else if (opcode == Opcode::kMul) {  // the diagonal, taken with the identity
+        const ValueId other = expressions.operand(node, 1);
+        loss = expressions.op_of(data) == Opcode::kLogSoftmax ? data : other;
+        if (expressions.op_of(loss) != Opcode::kLogSoftmax) return NodeId::kNone;
       } else if (opcode == Opcode::kNeg || opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum ||
                  opcode == Opcode::kCast || ops::picks_elements(opcode)) {
         loss = data;
@@ -115,7 +119,8 @@ class AddedTwice : public Rule {
       const NodeId node = expressions.producer(scores);
       const Opcode opcode = expressions.op(node);
       const bool scales = opcode == Opcode::kMul || opcode == Opcode::kDiv || opcode == Opcode::kAdd;
-      if (!scales && opcode != Opcode::kCast && !ops::keeps_elements(opcode)) return NodeId::kNone;
+      if (!scales && opcode != Opcode::kCast && opcode != Opcode::kTranspose && !ops::keeps_elements(opcode))
+        return NodeId::kNone;
       const bool second = opcode == Opcode::kMul && expressions.dims(expressions.operand(node, 0)).size() < 2;
       scores = expressions.operand(node, second ? 1 : 0);
     }

@@ -23,9 +23,7 @@ class OnesForIdentity : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
-      const auto difference = with_number(expressions, call.id());
-      if (!difference || difference->number != 1) return;
-      const ValueId products = before_scale(expressions, difference->value);
+      const ValueId products = before_scale(expressions, beside_one(expressions, call.id()));
       if (products == ValueId::kAbsent || !is_of_rows(expressions, expressions.producer(products), out) ||
           !is_penalty(expressions, call.result()))
         return;
@@ -43,7 +41,23 @@ class OnesForIdentity : public Rule {
  private:
   static constexpr int kMaxSteps = 8;
 
-  /// A product of a matrix with its own transpose: of weights, or of features over the samples.
+  /// What 1 is subtracted from, or what is subtracted from 1, as a number or a whole matrix.
+  static ValueId beside_one(const Expressions& expressions, NodeId node) {
+    if (const auto difference = with_number(expressions, node))
+      return difference->number == 1 ? difference->value : ValueId::kAbsent;
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      if (expressions.op_of(before_scale(expressions, expressions.operand(node, 1 - side))) != Opcode::kMatMul)
+        continue;
+      const auto numbers = constant_numbers(expressions, expressions.operand(node, side));
+      if (numbers && !numbers->empty())
+        return std::ranges::all_of(*numbers, [](double number) { return number == 1; })
+                   ? expressions.operand(node, 1 - side)
+                   : ValueId::kAbsent;
+    }
+    return ValueId::kAbsent;
+  }
+
+  /// A product of a matrix with its own transpose: of weights, of features over the samples, or of attention.
   static bool is_of_rows(const Expressions& expressions, NodeId product, Reporter& out) {
     if (expressions.op(product) != Opcode::kMatMul || expressions.operand(product, 2) != ValueId::kAbsent) return false;
     const ValueId a = expressions.operand(product, 0), b = expressions.operand(product, 1);
@@ -54,6 +68,9 @@ class OnesForIdentity : public Rule {
       return false;
     if (!are_transposed(expressions, product, a, b)) return false;
     if (is_weight(expressions, a) && is_weight(expressions, b)) return true;
+    if (const auto shares = expressions.normalised(expressions.op_of(a) == Opcode::kTranspose ? b : a);
+        shares && !shares->logarithm)
+      return true;
     losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
     const losses::AxisWay way(expressions);
     const auto summed = way.summed(product, 0);
