@@ -245,10 +245,10 @@ bool KernelMatcher::add_written_attention(NodeId softmax) {
                                                expressions_.op(turn) == Opcode::kTranspose &&
                                                model_.node(turn).graph == model_.node(last).graph) {
     const Attribute* const perm = model_.attribute(model_.node(turn), "perm");
-    const auto turned = extents(expressions_.result(turn));
-    if (turned && perm != nullptr && perm->reference.empty() && perm->ints.size() == made->size() &&
+    const auto transposed = extents(expressions_.result(turn));
+    if (transposed && perm != nullptr && perm->reference.empty() && perm->ints.size() == made->size() &&
         perm->ints.back() == static_cast<std::int64_t>(made->size()) - 1) {
-      const std::vector<std::int64_t> own = strides_of(*turned);
+      const std::vector<std::int64_t> own = strides_of(*transposed);
       for (std::size_t axis = 0; axis < own.size(); ++axis)
         result_steps[static_cast<std::size_t>(perm->ints[axis])] = own[axis];
       formula.insert(turn);

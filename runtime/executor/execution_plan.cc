@@ -438,6 +438,7 @@ class Planner {
                                       : body == plan.bodies.end() ? nullptr
                                                                   : &body->second;
     std::uint64_t bytes = own == nullptr ? 0 : own->schedule.memory[device].bytes;
+    bytes = offset_within(bytes, within);
     if (__builtin_add_overflow(bytes, within, &bytes)) bytes = UINT64_MAX;
     return bytes_[graph] = bytes;
   }

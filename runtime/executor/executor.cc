@@ -17,6 +17,9 @@ namespace {
 /// As many kinds of inputs as a program that pads to a few lengths has.
 constexpr std::size_t kKeptPlans = 8;
 
+/// Instead of an offset in an arena.
+constexpr std::uint64_t kOwnBlock = UINT64_MAX;
+
 /// Of a node in the interpreter: its message names the node.
 struct NodeFault : RunFault {};
 
@@ -52,6 +55,7 @@ Executor::Executor(const Model& model, Memory& memory, std::vector<Device*> devi
                       if (body == plan_->bodies.end() || !body->second.has_kernels()) return std::nullopt;
                       return run_graph(body->second, given);
                     }}),
+      arenas_(devices_.size()),
       values_of_(model.graphs.size()) {
   for (const ValueId value : model.values.ids(kFirstValue)) values_of_[model.value(value).graph].push_back(value);
 }
@@ -70,10 +74,16 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
     check_copies(before);
     return outputs;
   } catch (const RunFault& fault) {
+    release_memory();
     return Error{fault.message, {}};
   } catch (const std::bad_alloc&) {
+    release_memory();
     return Error{"the system has no memory left", {}};
   }
+}
+
+void Executor::release_memory() {
+  for (Arena& arena : arenas_) arena = {};
 }
 
 std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
@@ -156,6 +166,29 @@ void Executor::release(Frame& frame) {
   }
   frame.values.clear();
   frame.blocks.clear();
+  for (std::size_t at = 0; at < frame.used_before.size(); ++at) arenas_[at].used = frame.used_before[at];
+  frame.used_before.clear();
+}
+
+/// After that of the graphs around it. A function that calls itself finds no room there, and has a block of its own.
+void Executor::take_memory(Frame& frame) {
+  const Schedule& schedule = frame.plan.schedule;
+  for (std::size_t at = 0; at < devices_.size() && !schedule.lifetimes.empty(); ++at) {
+    Arena& arena = arenas_[at];
+    if (arena.used == 0 && (!arena.is_held || arena.bytes < plan_->device_bytes[at])) {
+      arena = {};
+      arena.block = devices_[at]->allocate(plan_->device_bytes[at]);
+      arena.bytes = plan_->device_bytes[at];
+      arena.is_held = true;
+    }
+    const std::uint64_t bytes = schedule.memory[at].bytes;
+    const std::uint64_t base = offset_within(arena.used, bytes);
+    const bool has_room = base <= arena.bytes && bytes <= arena.bytes - base;
+    frame.blocks.push_back(has_room ? DeviceBlock() : devices_[at]->allocate(bytes));
+    frame.bases.push_back(has_room ? base : kOwnBlock);
+    frame.used_before.push_back(arena.used);
+    if (has_room) arena.used = base + bytes;
+  }
 }
 
 void Executor::run_commands(Frame& frame) {
@@ -163,8 +196,7 @@ void Executor::run_commands(Frame& frame) {
   const Schedule& schedule = plan.schedule;
   const bool is_main = plan.graph == GraphId::kMain;
   try {
-    for (std::size_t at = 0; at < devices_.size() && !schedule.lifetimes.empty(); ++at)
-      frame.blocks.push_back(devices_[at]->allocate(schedule.memory[at].bytes));
+    take_memory(frame);
     for (Device* const device : devices_)
       if (is_main && plan_->events > 0) device->make_events(plan_->events);
   } catch (const DeviceFault& fault) {
@@ -210,9 +242,12 @@ void Executor::run_command(Frame& frame, std::size_t at) {
     devices_[of]->set_step(plan.first_command + at);
     devices_[of]->host_wait(plan.first_event + event);
   }
-  for (const Command::Slot slot : command.begins)
-    frame.values[slot] =
-        device.place(frame.blocks[command.device], plan.schedule.offsets[slot], plan.schedule.lifetimes[slot].bytes);
+  for (const Command::Slot slot : command.begins) {
+    const std::uint64_t base = frame.bases[command.device];
+    const DeviceBlock& block = base == kOwnBlock ? frame.blocks[command.device] : arenas_[command.device].block;
+    frame.values[slot] = device.place(block, (base == kOwnBlock ? 0 : base) + plan.schedule.offsets[slot],
+                                      plan.schedule.lifetimes[slot].bytes);
+  }
   const auto stream = stream_of(command.kind);
   for (const Command::Event event : command.waits) device.wait(*stream, plan.first_event + event);
   switch (command.kind) {

@@ -31,9 +31,11 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// As Interpreter::run. Errors of the device name the node or the output, too. After an error nothing is left on the
-  /// device.
+  /// As Interpreter::run. Errors of the device name the node or the output, too. Memory of the device is kept for the
+  /// next run, but for one that failed.
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
+  /// Gives back what is kept on the devices.
+  void release_memory();
 
   /// The host waits after each step, so that `seconds` are those of its work. Otherwise they are those of its calls.
   void set_timed(bool is_timed) { is_timed_ = is_timed; }
@@ -67,10 +69,19 @@ class Executor {
   using Kinds = std::vector<std::pair<DType, Extents>>;
   /// What a kernel reports of labels outside of its classes: how many, and the first.
   using LabelReport = std::array<std::int64_t, 2>;
+  /// The memory of a device for a graph and those that run within it, which follow it there.
+  struct Arena {
+    DeviceBlock block{};
+    bool is_held = false;
+    std::uint64_t bytes = 0, used = 0;
+  };
   /// One run of a graph, while it is there.
   struct Frame {
     const GraphExecution& plan;
-    std::vector<DeviceBlock> blocks{};  ///< by device
+    /// By device: where its memory begins in the arena; kOwnBlock: in `blocks`.
+    std::vector<std::uint64_t> bases{};
+    std::vector<std::uint64_t> used_before{};
+    std::vector<DeviceBlock> blocks{};
     std::vector<DeviceValue> values{};  ///< by slot of the plan
     std::map<Command::Slot, LabelReport> reports{};
     std::vector<Gradient> gradients{};
@@ -79,6 +90,7 @@ class Executor {
   std::optional<Error> choose_plan(std::span<const HostValue> inputs);
   void refuse_too_large() const;
   std::vector<HostValue> run_graph(const GraphExecution& plan, std::span<const HostValue> inputs);
+  void take_memory(Frame& frame);
   void run_commands(Frame& frame);
   void run_command(Frame& frame, std::size_t at);
   void release(Frame& frame);
@@ -105,6 +117,7 @@ class Executor {
   const std::vector<Device*> devices_;
   const Sides sides_;
   Interpreter interpreter_;
+  std::vector<Arena> arenas_;                         ///< by device
   std::list<std::pair<Kinds, ExecutionPlan>> plans_;  ///< the latest first
   const ExecutionPlan* plan_ = nullptr;
   std::map<ValueId, std::pair<DType, Extents>> kinds_;  ///< of results of kernels

@@ -27,6 +27,11 @@ inline constexpr std::uint64_t kMemoryStep = 16;
 /// then do not cross one cache line more. For smaller ones the gaps would cost more than 2 % of their memory.
 inline constexpr std::uint64_t kLargeValue = 16384, kLargeStep = 256;
 
+/// Where the memory of a graph begins in the block of those around it, which take `used` bytes of it.
+constexpr std::uint64_t offset_within(std::uint64_t used, std::uint64_t bytes) {
+  return bytes >= kLargeValue ? (used + kLargeStep - 1) / kLargeStep * kLargeStep : used;
+}
+
 /// Values that live at one moment do not overlap. Finding the smallest block is NP-hard: several orders are placed
 /// greedily, each value into the smallest gap that takes it, and what ends up on top is moved to the front a few times.
 /// Deterministic. A largest live set of more than 2^58 bytes is reported, and nothing placed.

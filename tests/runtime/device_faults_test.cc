@@ -71,6 +71,7 @@ class DeviceFaults : public Executing, public ::testing::WithParamInterface<Case
   }
 
   void TearDown() override {
+    executor_.reset();
     if (device_ != nullptr) {
       EXPECT_EQ(device_->counts().live_blocks, 0U);
     }
@@ -98,6 +99,7 @@ TEST_P(DeviceFaults, EveryCallThatFailsNamesTheNodeAndLeavesNothing) {
   for (const bool late : {false, true}) {
     std::uint64_t call = 1;
     for (;; ++call) {
+      executor_->release_memory();
       ASSERT_TRUE(device_->fail_at(call, late));
       ASSERT_TRUE(device_->use_seed(call));
       const std::string message = run();
@@ -136,6 +138,7 @@ TEST_P(DeviceFaults, WorkOfUnknownStepsIsBlamedOnNoNode) {
   std::uint64_t late = 0;
   for (std::uint64_t call = 1;; ++call) {
     const auto fail = [&](bool is_timed, bool is_hidden) {
+      executor_->release_memory();
       executor_->set_timed(is_timed);
       EXPECT_TRUE(device_->use_seed(call) && device_->hide_steps(is_hidden) && device_->fail_at(call, true));
       std::string message = run();
@@ -172,7 +175,7 @@ TEST_P(DeviceFaults, EveryWaitIsNeeded) {
       ASSERT_TRUE(device_->use_seed(seed));
       ASSERT_TRUE(device_->skip_wait(wait));
       noticed = run();
-      EXPECT_EQ(device_->counts().live_blocks, 0U);
+      EXPECT_EQ(device_->counts().live_blocks, noticed.empty() || noticed.starts_with("differs") ? 1U : 0U);
     }
     EXPECT_NE(noticed, "") << "wait " << wait << " of " << waits;
     ASSERT_TRUE(device_->skip_wait(0));

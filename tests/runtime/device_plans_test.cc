@@ -94,6 +94,7 @@ TEST_F(Executing, ExportedModelsAgreeWithTheInterpreter) {
     if (!outputs) continue;
     for (std::size_t i = 0; i < outputs->size(); ++i)
       EXPECT_EQ(disagreement((*outputs)[i], (*expected)[i], {1e-4, 1e-5}), "") << path;
+    executor.release_memory();
     EXPECT_EQ(device_->counts().live_blocks, 0U);
     EXPECT_EQ(device_->counts().live_values, 0U);
     ++ran;

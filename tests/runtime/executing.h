@@ -80,6 +80,7 @@ class Executing : public ::testing::Test {
     if (executor.plan().bodies.empty()) {
       EXPECT_EQ(executor.copies(), executor.plan().copies());
     }
+    executor.release_memory();
     EXPECT_EQ(device_->counts().live_blocks, 0U);
     copies_ = executor.copies();
     peak_ = executor.plan().device_bytes[0];

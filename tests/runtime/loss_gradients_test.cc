@@ -86,6 +86,7 @@ class LossGradients : public Executing {
     EXPECT_TRUE(outputs.ok()) << name << ": " << outputs.error().message;
     if (!outputs) return 0;
     EXPECT_EQ(executor.gradients().size(), 1U) << name;
+    executor.release_memory();
     EXPECT_EQ(device_->counts().live_blocks, 0U);
     Perturbed host(model, memory, inputs);
     std::size_t compared = 0;
@@ -158,6 +159,7 @@ TEST_F(LossGradients, OfExportedLossesAreDifferencesOfTheInterpreter) {
           << outputs.error().message;
       continue;
     }
+    executor.release_memory();
     const std::size_t elements = compare(path, *model, inputs);
     EXPECT_GT(elements, 0U) << path;
     compared += elements;
@@ -223,7 +225,7 @@ TEST_F(WrittenLossGradients, EveryCallThatFailsLeavesNothing) {
     ASSERT_TRUE(device_->use_seed(call));
     const auto outputs = executor.run(inputs);
     ASSERT_TRUE(device_->fail_at(0));
-    EXPECT_EQ(device_->counts().live_blocks, 0U);
+    EXPECT_EQ(device_->counts().live_blocks, outputs ? 1U : 0U);
     if (outputs) break;
     EXPECT_NE(outputs.error().message.find("made to fail"), std::string::npos) << outputs.error().message;
     EXPECT_TRUE(executor.gradients().empty());

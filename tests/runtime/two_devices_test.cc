@@ -45,6 +45,7 @@ class TwoDevices : public Executing {
   /// Empty, or what is wrong.
   std::string run() {
     const auto outputs = executor_->run(inputs_);
+    executor_->release_memory();
     for (const Device* const device : {device_.get(), other_.get()}) {
       EXPECT_EQ(device->counts().live_blocks, 0U);
       EXPECT_EQ(device->counts().live_values, 0U);
