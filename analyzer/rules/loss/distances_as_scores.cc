@@ -126,15 +126,19 @@ class DistancesAsScores : public Rule {
   /// One of the two values that a distance is computed from is `value`.
   static bool compares(const Expressions& expressions, NodeId distance, ValueId value) {
     constexpr std::size_t kMaxValues = 24;
+    // An exporter writes a table once more where its shape is another one.
+    const auto numbers = constant_numbers(expressions, value);
     std::vector<ValueId> pending{expressions.result(distance)};
     for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i) {
-      if (pending[i] == value) return true;
+      if (pending[i] == value || (numbers && numbers == constant_numbers(expressions, pending[i]))) return true;
       const NodeId node = expressions.producer(pending[i]);
       const Opcode opcode = expressions.op(node);
-      if (i != 0 && opcode == Opcode::kMatMul) continue;
-      if (node == NodeId::kNone) continue;
-      for (const ValueId operand : expressions.analysis().operands(node))
-        if (operand != ValueId::kAbsent) pending.push_back(operand);
+      if (node == NodeId::kNone || (i != 0 && opcode == Opcode::kMatMul)) continue;
+      const std::size_t count = ops::picks_elements(opcode) ? 1 : 3;
+      for (std::size_t k = 0; k < count; ++k)
+        if (const ValueId operand = expressions.operand(node, k);
+            operand != ValueId::kAbsent && !expressions.number(operand))
+          pending.push_back(operand);
     }
     return false;
   }
