@@ -194,8 +194,9 @@ bool MisreadViews::is_joined(ValueId value, std::size_t axis, Dim outer) const {
     for (const NodeId user : expressions_.users(at)) {
       if (!cone_.has(user) || expressions_.is_spent()) continue;
       const Opcode opcode = expressions_.op(user);
-      if (opcode == Opcode::kReshape && joined < dims.size()) {
-        const auto parts = cone_.dims(expressions_.result(user));
+      const auto parts = cone_.dims(expressions_.result(user));
+      expressions_.charge(1 + parts.size());
+      if (opcode == Opcode::kReshape && joined < dims.size() && parts.size() <= kMaxRank && dims.size() <= kMaxRank) {
         Dim ahead = pool.constant(1), passed = pool.constant(1);
         for (std::size_t k = 0; k < joined; ++k) ahead = pool.mul(ahead, dims[k]);
         const Dim end = pool.mul(ahead, dims[joined]);

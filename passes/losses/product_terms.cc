@@ -52,6 +52,8 @@ std::optional<AxisMistake> ProductTerms::sum_of_copies(NodeId node) const {
   if (const ValueId base = cone_.squared(data); base != ValueId::kAbsent) pairs = expressions_.producer(base);
   const Opcode opcode = expressions_.op(pairs);
   if (opcode != Opcode::kMul && opcode != Opcode::kSub) return std::nullopt;
+  // Scores of classes that are scaled in several ways, and averaged over these.
+  if (opcode == Opcode::kMul && expressions_.op(node) == Opcode::kReduceMean) return std::nullopt;
   const ValueId a = expressions_.operand(pairs, 0), b = expressions_.operand(pairs, 1);
   for (const auto& [sample, each] : {std::pair(a, b), std::pair(b, a)}) {
     if (!is_repeated(sample, summed, rank) || is_repeated(each, summed, rank)) continue;
