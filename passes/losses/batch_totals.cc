@@ -568,7 +568,8 @@ std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
   }
   // By its name alone, unless one step is picked from it.
   const Dim first = cone_.dims(data).front();
-  if (keeps_all_of_axis(states, 0) && cone_.pool().is_symbol(first) && is_batch_name(cone_.pool().to_text(first)))
+  if (keeps_all_of_axis(states, 0) && cone_.pool().is_symbol(first) && is_batch_name(cone_.pool().to_text(first)) &&
+      !is_batch_name(cone_.pool().to_text(cone_.dims(data)[1])))
     return AxisMistake{Kind::kStepsOfBatch, node, data, {0}, true, node, 1};
   return std::nullopt;
 }

@@ -33,7 +33,11 @@ class PredictionReadsTarget : public Rule {
       check_sides(expressions, {call.id(), call.operand(0).value(), call.operand(1).value()}, seen, out);
     });
     for (const losses::LossSite& loss : view.losses())
-      if (loss.anchor != NodeId::kNone && !view.analysis().has_failed(loss.anchor))
+      if (loss.anchor == NodeId::kNone || view.analysis().has_failed(loss.anchor))
+        continue;
+      else if (ops::takes_class_indices(loss.kind))
+        check_classes(out.shared<losses::LossAxes>().expressions, loss, seen, out);
+      else
         check_sides(out.shared<losses::LossAxes>().expressions, {loss.anchor, loss.prediction, loss.target}, seen, out);
   }
 
@@ -71,33 +75,76 @@ class PredictionReadsTarget : public Rule {
                          Reporter& out) {
     constexpr std::size_t kMaxRank = 4;
     const std::size_t rank = expressions.dims(target).size();
-    const dataflow::Analysis& analysis = expressions.analysis();
     if (rank > kMaxRank || expressions.dims(prediction).size() != rank) return false;
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-      if (analysis.facts().dims().is_constant(expressions.dims(target)[axis], 1)) continue;
-      const auto is = reading_of(expressions, target, axis, 0);
-      if (!is || is->layer != NodeId::kNone || is->ahead < 1) continue;
-      const auto reads = reading_of(expressions, prediction, axis, 0);
-      // Where both lack the same steps at their ends, the input is what is to come out.
-      if (!reads || reads->layer == NodeId::kNone || reads->of != is->of || reads->axis != is->axis ||
-          reads->ahead < is->ahead || reads->cut == is->ahead ||
-          (!reads->is_padded && reads->ahead - is->ahead == is->ahead - reads->behind))
-        continue;
-      const NodeCall layer(analysis, reads->layer);
-      const std::string name = Operand(analysis, reads->of).name();
-      out.report(reads->layer,
-                 std::isinf(reads->ahead)
-                     ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead", layer.op_name(),
-                                   name, is->ahead)
-                     : fmt::format("{} reads {} up to {} steps ahead, and is to predict the one that is {} ahead",
-                                   layer.op_name(), name, reads->ahead, is->ahead))
-          .note_at(meeting, "the prediction is compared with that step here")
-          .fix(std::isinf(reads->ahead) ? "let it run forward alone: bidirectional=False"
-                                        : "let the convolution read the past alone: all padding in front, or the end "
-                                          "cut off");
-      return true;
-    }
+    for (std::size_t axis = 0; axis < rank; ++axis)
+      if (check_axis(expressions, meeting, {prediction, axis}, {target, axis}, out)) return true;
     return false;
+  }
+
+  /// Scores [N, C, T] or [N, T, C] of labels [N, T], which may have been flattened.
+  static void check_classes(const Expressions& expressions, const losses::LossSite& loss, Visited<NodeId>& seen,
+                            Reporter& out) {
+    if (loss.prediction == ValueId::kAbsent || loss.target == ValueId::kAbsent || seen.contains(loss.anchor)) return;
+    const ValueId labels = before_flattening(expressions, loss.target);
+    ValueId scores = loss.prediction;
+    for (int step = 0; step < 2 && expressions.op_of(scores) == Opcode::kLogSoftmax; ++step)
+      scores = expressions.operand(expressions.producer(scores), 0);
+    const bool is_flat = labels != loss.target;
+    if (is_flat) scores = before_flattening(expressions, scores);
+    const auto x = expressions.dims(scores), y = expressions.dims(labels);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    if (x.size() != 3 || y.size() != 2) return;
+    for (const std::size_t axis : {std::size_t{2}, std::size_t{1}}) {
+      if (!pool.equal(x[axis], y[1]) || (axis == 2) == is_flat) continue;
+      if (check_axis(expressions, loss.anchor, {scores, axis}, {labels, 1}, out)) seen.insert(loss.anchor);
+      return;
+    }
+  }
+
+  /// [N, T] before it became one axis.
+  static ValueId before_flattening(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 4;
+    ValueId before = value;
+    for (int step = 0; step < kMaxSteps && before != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(before);
+      if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kCast) break;
+      const ValueId from = expressions.operand(node, 0);
+      if (expressions.dims(from).size() > expressions.dims(value).size()) return from;
+      before = from;
+    }
+    return value;
+  }
+
+  struct Along {
+    ValueId value;
+    std::size_t axis;
+  };
+
+  static bool check_axis(const Expressions& expressions, NodeId meeting, const Along& prediction, const Along& target,
+                         Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    if (analysis.facts().dims().is_constant(expressions.dims(target.value)[target.axis], 1)) return false;
+    const auto is = reading_of(expressions, target.value, target.axis, 0);
+    if (!is || is->layer != NodeId::kNone || is->ahead < 1) return false;
+    const auto reads = reading_of(expressions, prediction.value, prediction.axis, 0);
+    // Where both lack the same steps at their ends, the input is what is to come out.
+    if (!reads || reads->layer == NodeId::kNone || reads->of != is->of || reads->axis != is->axis ||
+        reads->ahead < is->ahead || reads->cut == is->ahead ||
+        (!reads->is_padded && reads->ahead - is->ahead == is->ahead - reads->behind))
+      return false;
+    const NodeCall layer(analysis, reads->layer);
+    const std::string name = Operand(analysis, reads->of).name();
+    out.report(reads->layer,
+               std::isinf(reads->ahead)
+                   ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead", layer.op_name(),
+                                 name, is->ahead)
+                   : fmt::format("{} reads {} up to {} steps ahead, and is to predict the one that is {} ahead",
+                                 layer.op_name(), name, reads->ahead, is->ahead))
+        .note_at(meeting, "the prediction is compared with that step here")
+        .fix(std::isinf(reads->ahead) ? "let it run forward alone: bidirectional=False"
+                                      : "let the convolution read the past alone: all padding in front, or the end "
+                                        "cut off");
+    return true;
   }
 
   /// The differences of a series that is rolled have the last step in the first one: where the first ones predict the
@@ -189,6 +236,7 @@ class PredictionReadsTarget : public Rule {
           backward.shift = roll->extent - roll->shift;
           return backward.shift * 2 < roll->extent ? std::optional(backward) : std::nullopt;
         }
+        if (const auto prepended = last_in_front(expressions, now, before)) return prepended;
       }
       const auto scaled = with_number(expressions, node);
       if (opcode == Opcode::kCast || opcode == Opcode::kIdentity || opcode == Opcode::kLog)
@@ -202,6 +250,24 @@ class PredictionReadsTarget : public Rule {
     return std::nullopt;
   }
 
+  /// c[1:] and c[:-1] of the last step of x, joined with x.
+  static std::optional<Roll> last_in_front(const Expressions& expressions, ValueId now, ValueId before) {
+    const auto later = part_of(expressions, now), earlier = part_of(expressions, before);
+    if (!later || !earlier || later->of != earlier->of || later->axis != earlier->axis || later->start != 1 ||
+        earlier->start != 0 || expressions.op_of(later->of) != Opcode::kConcat)
+      return std::nullopt;
+    const NodeId join = expressions.producer(later->of);
+    const ValueId first = expressions.operand(join, 0), rest = expressions.operand(join, 1);
+    if (first == ValueId::kAbsent || rest == ValueId::kAbsent || expressions.analysis().operands(join).size() != 2)
+      return std::nullopt;
+    const auto last = part_of(expressions, first);
+    const auto dims = expressions.dims(rest);
+    if (!last || last->of != rest || last->axis != later->axis || last->axis >= dims.size()) return std::nullopt;
+    const auto extent = expressions.analysis().facts().dims().as_constant(dims[last->axis]);
+    if (!extent || *extent < 2 || last->start != static_cast<double>(*extent - 1)) return std::nullopt;
+    return Roll{join, rest, last->axis, 1, *extent};
+  }
+
   /// The farthest step that is read. Only what keeps the steps of the axis in their places is followed.
   static std::optional<Reading> reading_of(const Expressions& expressions, ValueId value, std::size_t axis, int depth) {
     constexpr int kMaxDepth = 24;
@@ -210,7 +276,7 @@ class PredictionReadsTarget : public Rule {
     if (value == ValueId::kAbsent || depth > kMaxDepth || expressions.is_spent() || axis >= dims.size())
       return std::nullopt;
     if (is_input(analysis, value))
-      return axis > 0 && analysis.fact(value).dtypes.proves(DTypeSet::floats())
+      return axis > 0 && !analysis.fact(value).dtypes.proves(DTypeSet(DType::kBool))
                  ? std::optional(Reading{value, axis, 0, NodeId::kNone})
                  : std::nullopt;
     const NodeId node = expressions.producer(value);
@@ -229,24 +295,12 @@ class PredictionReadsTarget : public Rule {
       found->cut = 0;
       return found;
     }
-    if (opcode == Opcode::kRecurrence) {
-      // [steps, directions, samples, states] of [steps, samples, features].
-      const Attribute *direction = call.attribute("direction"), *layout = call.attribute("layout");
-      if (axis != 0 || (layout != nullptr && layout->i != 0)) return std::nullopt;
-      auto found = reading_of(expressions, data, 0, depth + 1);
-      if (!found) return std::nullopt;
-      if (direction != nullptr && direction->s != "forward") {
-        found->ahead = HUGE_VAL;
-        found->is_padded = true;
-        found->layer = node;
-      }
-      found->cut = 0;
-      return found;
-    }
+    if (opcode == Opcode::kRecurrence) return of_states(expressions, call, axis, depth);
     if (opcode == Opcode::kSlice) {
       auto found = reading_of(expressions, data, axis, depth + 1);
       const auto start = found ? start_at(expressions, node, axis) : std::nullopt;
-      if (!start) return std::nullopt;
+      // The states of one direction, perhaps.
+      if (!start || (std::isinf(found->ahead) && !is_along(expressions, node, axis))) return std::nullopt;
       found->ahead += *start;
       found->behind += *start;
       found->cut += *start;
@@ -265,8 +319,14 @@ class PredictionReadsTarget : public Rule {
     if (opcode == Opcode::kConcat) return joined(expressions, call, axis, depth);
     if (ops::keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kGather ||
         opcode == Opcode::kMatMul || opcode == Opcode::kExpand) {
+      const ValueId places = expressions.operand(node, 1);
+      if (opcode == Opcode::kGather && analysis.model().value(data).initializer != nullptr)  // rows of a table
+        return axis + 1 < dims.size() && expressions.dims(data).size() == 2
+                   ? reading_of(expressions, places, axis, depth + 1)
+                   : std::nullopt;
       const auto at = axis_before(expressions, node, axis);
-      return at ? reading_of(expressions, data, *at, depth + 1) : std::nullopt;
+      auto found = at ? reading_of(expressions, data, *at, depth + 1) : std::nullopt;
+      return found && opcode == Opcode::kGather && std::isinf(found->ahead) ? std::nullopt : found;
     }
     // What normalises over steps as well reads more; this is the least.
     if (opcode == Opcode::kNormalize)
@@ -275,6 +335,22 @@ class PredictionReadsTarget : public Rule {
     if (opcode != Opcode::kDropout && opcode != Opcode::kCast && !has_trait(call.entry(), ops::OpTrait::kElementwise))
       return std::nullopt;
     return of_elements(expressions, call, axis, depth);
+  }
+
+  /// [steps, directions, samples, states] of [steps, samples, features].
+  static std::optional<Reading> of_states(const Expressions& expressions, const NodeCall& call, std::size_t axis,
+                                          int depth) {
+    const Attribute *direction = call.attribute("direction"), *layout = call.attribute("layout");
+    if (axis != 0 || (layout != nullptr && layout->i != 0)) return std::nullopt;
+    auto found = reading_of(expressions, call.operand(0).value(), 0, depth + 1);
+    if (!found) return std::nullopt;
+    if (direction != nullptr && direction->s != "forward") {
+      found->ahead = HUGE_VAL;
+      found->is_padded = true;
+      found->layer = call.id();
+    }
+    found->cut = 0;
+    return found;
   }
 
   static std::optional<Reading> of_elements(const Expressions& expressions, const NodeCall& call, std::size_t axis,
@@ -327,6 +403,12 @@ class PredictionReadsTarget : public Rule {
         return i;
     }
     return std::nullopt;
+  }
+
+  static bool is_along(const Expressions& expressions, NodeId slice, std::size_t axis) {
+    const auto given = expressions.number(expressions.operand(slice, 3));
+    const auto rank = static_cast<double>(expressions.dims(expressions.operand(slice, 0)).size());
+    return given && (*given < 0 ? *given + rank : *given) == static_cast<double>(axis);
   }
 
   /// Where a slice begins along the axis: 0 for one of another axis.

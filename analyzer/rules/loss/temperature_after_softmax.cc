@@ -64,8 +64,10 @@ class TemperatureAfterSoftmax : public Rule {
     const auto dims = expressions.dims(logarithms);
     const DimPool& pool = expressions.analysis().facts().dims();
     for (const Dim dim : dims)
-      if (const auto classes = pool.as_constant(dim);
-          classes && *classes > 1 && std::abs(*number - std::log(static_cast<double>(*classes))) < 1e-4)
+      if (const auto extent = pool.as_constant(dim);
+          extent && *extent > 1 &&
+          (*number == static_cast<double>(*extent) ||
+           std::abs(*number - std::log(static_cast<double>(*extent))) < 1e-4))
         return std::nullopt;
     // A weight of the loss is less than 1; a temperature that is multiplied with is as well, and says nothing.
     return opcode == Opcode::kDiv ? std::optional(scale) : std::nullopt;

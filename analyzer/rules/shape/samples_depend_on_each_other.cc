@@ -126,6 +126,8 @@ class SamplesDependOnEachOther : public Rule {
     if (data == ValueId::kAbsent || (layout != nullptr && layout->i != 0) ||
         !is_along_batch(expressions, origins, batches, data, kSteps))
       return;
+    const auto dims = expressions.dims(data);
+    if (dims.size() != 3 || losses::is_batch_name(call.facts().dims().to_text(dims[1]))) return;
     out.report(call.id(), fmt::format("{} goes along axis 0 of {}, the batch: the result for a sample depends on the "
                                       "ones before it",
                                       call.op_name(), described(call.analysis(), data)))

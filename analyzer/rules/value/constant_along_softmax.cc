@@ -235,6 +235,8 @@ class ConstantAlongSoftmax : public Rule {
     const std::size_t rank = expressions.dims(scores).size(), ahead = rank - dims.size();
     const DimPool& pool = expressions.analysis().facts().dims();
     losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
+    // Of all pairs of samples a row may be left out on purpose.
+    if (rank < 3 || origins.is_batch(scores, step.axis)) return false;
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (i + ahead != step.axis && !pool.is_constant(dims[i], 1) &&
           origins.are_same(scores, i + ahead, scores, step.axis))

@@ -31,9 +31,9 @@ class SummedWhereGathered : public Rule {
     if (schema == nullptr || schema->attribute("reduction") == nullptr) return;
     const int places = schema->input_index("indices"), updates = schema->input_index("updates");
     const Attribute* reduction = call.attribute("reduction");
-    if (places < 0 || updates < 0 || reduction == nullptr || reduction->s != "add" ||
-        !is_zero(expressions, call.operand(0)))
-      return;
+    if (places < 0 || updates < 0 || reduction == nullptr || reduction->s == "none" || reduction->s == "mul") return;
+    const bool adds = reduction->s == "add";
+    if (adds ? !is_zero(expressions, call.operand(0)) : !number_of(call.operand(0))) return;
     const ValueId indices = call.operand(static_cast<std::size_t>(places)).value(),
                   messages = call.operand(static_cast<std::size_t>(updates)).value();
     if (indices == ValueId::kAbsent || messages == ValueId::kAbsent) return;
@@ -42,10 +42,13 @@ class SummedWhereGathered : public Rule {
     const NodeId gathered = taken_at(expressions, messages, at);
     if (gathered == NodeId::kNone) return;
     const ValueId from = expressions.operand(gathered, 0);
-    out.report(call.id(),
-               fmt::format("what is taken from {0} at {1} is added up at {1}: each row gets itself times how often it "
-                           "is in {1}, and nothing of the other ones",
-                           Operand(call.analysis(), from).name(), Operand(call.analysis(), at).name()))
+    out.report(
+           call.id(),
+           fmt::format("what is taken from {0} at {1} is {2} at {1}: each row gets itself{3}, and nothing "
+                       "of the other ones",
+                       Operand(call.analysis(), from).name(), Operand(call.analysis(), at).name(),
+                       adds ? "added up" : "reduced",
+                       adds ? fmt::format(" times how often it is in {}", Operand(call.analysis(), at).name()) : ""))
         .note_at(gathered, "the rows are taken here")
         .fix("add messages up at the other end of the edges: take rows at src, and sum at dst");
   }
