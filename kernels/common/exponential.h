@@ -62,9 +62,11 @@ struct ExpBase<float> {
     if (!(fabsf(maximum) <= 3.402823466e38F)) return logf(sum);
     return maximum + (log2f(sum) - residue(maximum, reference)) * kLn2;
   }
-  /// ln(sum) - x without the cancellation of the two.
+  /// ln(sum) - x without the cancellation of the two. The exponent is halved, so that it is finite for every finite
+  /// distance of x from the maximum: (x - m) L is not from 2.36e38 on.
   static TL_HOST_DEVICE float log_of_sum_minus(float x, const ExpReference<float>& reference, float sum) {
-    return (log2f(sum) - exponent(x, reference)) * kLn2;
+    const float half = fmaf(x - reference.origin, 0.5F * kLog2E, -0.5F * reference.shift);
+    return (0.5F * log2f(sum) - half) * (2.0F * kLn2);
   }
 };
 

@@ -192,7 +192,8 @@ TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const Clas
   RowResult<C> r{};
   r.reference = Base::reference(state.exponentials.maximum);
   r.label = kNoLabel;
-  const C sum = state.exponentials.sum;
+  // A score of +inf makes its whole row NaN, as x - m does for every x where m is +inf.
+  const C sum = state.exponentials.maximum == Limits<C>::kLargest ? not_a_number<C>() : state.exponentials.sum;
   if constexpr (kTask == ClassTask::kSoftmax) {
     r.factor = divide_fast(C{1}, sum);
     r.log_offset = Base::log_of_sum_minus(C{0}, {C{0}, C{0}}, sum);

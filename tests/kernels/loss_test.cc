@@ -470,9 +470,9 @@ std::vector<ClassCase> class_cases() {
   return cases;
 }
 
-// A NaN logit makes its own row NaN, loss and gradient, and no other; an ignored row with one stays zero.
-TYPED_TEST(Loss, NanStaysInItsRow) {
-  using T = TypeParam;
+// A logit of NaN or +inf makes its own row NaN, loss and gradient, and no other; an ignored row with one stays zero.
+template <typename T>
+void check_poisoned_row(double poison) {
   for (const std::int64_t inner : {1, 3, 8}) {
     for (const std::int64_t classes : {5, 40, 700}) {
       const std::int64_t rows = 4;
@@ -487,8 +487,8 @@ TYPED_TEST(Loss, NanStaysInItsRow) {
       Buffer<std::int64_t> labels(positions, Access::kReadOnly, "labels");
       for (std::size_t i = 0; i < positions; ++i) labels[i] = static_cast<std::int64_t>(i) % classes;
       labels[1] = -100;
-      logits[at(1, 2)] = testing::element_from<T>(NAN);
-      logits[at(positions - 2, classes - 1)] = testing::element_from<T>(NAN);
+      logits[at(1, 2)] = testing::element_from<T>(poison);
+      logits[at(positions - 2, classes - 1)] = testing::element_from<T>(poison);
       Buffer<T> losses(positions, Access::kWriteFirst, "losses"), gradient(elements, Access::kWriteFirst, "gradient");
       ClassLoss request;
       request.dtype = Traits<T>::kDtype;
@@ -514,6 +514,94 @@ TYPED_TEST(Loss, NanStaysInItsRow) {
           const double g = testing::value_of(gradient[at(position, k)]);
           ASSERT_EQ(std::isnan(g), poisoned) << "position " << position << " class " << k << " of " << classes;
           ASSERT_TRUE(position != 1 || g == 0.0);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Loss, NanStaysInItsRow) { check_poisoned_row<TypeParam>(NAN); }
+TYPED_TEST(Loss, PositiveInfinityMakesItsRowNan) { check_poisoned_row<TypeParam>(INFINITY); }
+
+/// Softmax of `logits`, rows * classes * inner of them.
+template <typename T>
+void run_softmax(Buffer<T>& logits, std::int64_t rows, std::int64_t classes, std::int64_t inner, bool logarithmic,
+                 Buffer<T>& output) {
+  Softmax request;
+  request.dtype = Traits<T>::kDtype;
+  request.logarithmic = logarithmic;
+  request.rows = rows;
+  request.classes = classes;
+  request.inner = inner;
+  request.input = logits.data();
+  request.output = output.data();
+  testing::use({});
+  ASSERT_EQ(softmax(request, nullptr), Status::kOk);
+  ASSERT_TRUE(testing::clean());
+}
+
+TYPED_TEST(Loss, SoftmaxOfPositiveInfinityIsNan) {
+  using T = TypeParam;
+  for (const std::int64_t inner : {1, 3, 8}) {
+    for (const std::int64_t classes : {5, 40, 700}) {
+      const auto step = static_cast<std::size_t>(inner), length = static_cast<std::size_t>(classes);
+      Buffer<T> logits(3 * length * step, Access::kReadOnly, "logits");
+      fill_logits(logits, ClassCase{3, classes, inner});
+      logits[(length + 2) * step] = testing::element_from<T>(INFINITY);  // row 1, its first position
+      for (const bool logarithmic : {false, true}) {
+        Buffer<T> output(logits.size(), Access::kWriteFirst, "output");
+        run_softmax(logits, 3, classes, inner, logarithmic, output);
+        if (this->HasFatalFailure()) return;
+        for (std::size_t i = 0; i < logits.size(); ++i) {
+          const bool poisoned = i / (length * step) == 1 && i % step == 0;
+          ASSERT_EQ(std::isnan(testing::value_of(output[i])), poisoned) << i << " of " << classes << " x " << inner;
+        }
+      }
+    }
+  }
+}
+
+// Masks of the smallest number: (x - maximum) / ln 2 does not fit float32, x - maximum does.
+TYPED_TEST(Loss, LogarithmsOfMaskedClassesAreFinite) {
+  using T = TypeParam;
+  const double lowest = -testing::largest<T>(), relative = 4 * compute_unit<T>() + testing::unit_roundoff<T>();
+  for (const std::int64_t inner : {1, 3, 8}) {
+    for (const std::int64_t classes : {5, 40, 700}) {
+      for (const double maximum : {2.5, -2.5, 0.0, lowest / 8}) {
+        const auto elements = static_cast<std::size_t>(classes * inner);
+        Buffer<T> logits(elements, Access::kReadOnly, "logits"), output(elements, Access::kWriteFirst, "output");
+        for (std::size_t i = 0; i < elements; ++i)
+          logits[i] = testing::element_from<T>(i / static_cast<std::size_t>(inner) == 1 ? maximum : lowest);
+        run_softmax(logits, 1, classes, inner, true, output);
+        if (this->HasFatalFailure()) return;
+        for (std::size_t i = 0; i < elements; ++i) {
+          const double got = testing::value_of(output[i]), want = testing::value_of(logits[i]) - maximum;
+          ASSERT_TRUE(std::isfinite(got)) << maximum << ", element " << i;
+          ASSERT_LE(std::fabs(got - want), relative * (std::fabs(want) + 8));
+        }
+        Buffer<std::int64_t> labels(static_cast<std::size_t>(inner), Access::kReadOnly, "labels");
+        for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = classes - 1;
+        Buffer<T> losses(labels.size(), Access::kWriteFirst, "losses");
+        ClassLoss request;
+        request.dtype = Traits<T>::kDtype;
+        request.averaging = Averaging::kNone;
+        request.rows = 1;
+        request.classes = classes;
+        request.inner = inner;
+        request.logits = logits.data();
+        request.labels = labels.data();
+        request.losses = losses.data();
+        std::size_t bytes = 0;
+        ASSERT_EQ(class_loss_workspace(request, &bytes), Status::kOk);
+        Buffer<std::uint32_t> workspace(bytes / 4, Access::kWriteFirst, "workspace");
+        testing::use({});
+        ASSERT_EQ(initialize_loss_workspace(workspace.data(), bytes, nullptr), Status::kOk);
+        ASSERT_EQ(class_loss(request, workspace.data(), bytes, nullptr), Status::kOk);
+        ASSERT_TRUE(testing::clean());
+        for (std::size_t i = 0; i < losses.size(); ++i) {
+          const double got = testing::value_of(losses[i]), want = maximum - lowest;
+          ASSERT_TRUE(std::isfinite(got)) << maximum;
+          ASSERT_LE(std::fabs(got - want), relative * std::fabs(want));
         }
       }
     }
