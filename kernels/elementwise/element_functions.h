@@ -128,6 +128,7 @@ TL_HOST_DEVICE Angle reduced_angle(double x) {
 /// The sine, or with `quarter` 1 the cosine. Taylor's series: the next terms are below 2^-60.
 TL_HOST_DEVICE double sine(double x, int quarter) {
   if (!(fabs(x) <= 1.7976931348623157e308)) return not_a_number<double>();
+  if (x == 0 && quarter == 0) return x;  // the reduced angle of -0 is +0
   const Angle angle = reduced_angle(x);
   const double z = angle.r * angle.r;
   const int quarters = angle.quarters + quarter;

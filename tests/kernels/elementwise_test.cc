@@ -463,6 +463,24 @@ TEST(Elementwise, NotANumberAndInfinity) {
   }
 }
 
+TEST(Elementwise, SineOfZeroKeepsItsSign) {
+  for (const Dtype dtype : {Dtype::kFloat64, Dtype::kFloat32, Dtype::kFloat16, Dtype::kBFloat16}) {
+    const Dtype compute = dtype == Dtype::kFloat64 ? dtype : Dtype::kFloat32;
+    Tensor x(dtype, 2, Access::kReadOnly, "x"), result(dtype, 2, Access::kWriteFirst, "result");
+    x.set(0, 0.0L);
+    x.set(1, -0.0L);
+    for (const ElementOp op : {ElementOp::kSin, ElementOp::kCos}) {
+      use({});
+      ASSERT_EQ(elementwise(single(op, compute, dtype, {&x}, result), nullptr), Status::kOk);
+      ASSERT_TRUE(clean());
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(result.value(i), op == ElementOp::kSin ? 0 : 1);
+        EXPECT_EQ(std::signbit(result.value(i)), op == ElementOp::kSin && i == 1);
+      }
+    }
+  }
+}
+
 // Angles up to the largest number, and next to multiples of pi / 2.
 TEST(Elementwise, AnglesOfAnySize) {
   std::vector<double> values = {0x1.6ac5b262ca1ffp+849,
