@@ -2,7 +2,8 @@
 
 // Combining states over lanes, warps, clusters and the grid. `Monoid` has a trivially copyable State and
 //   static State identity();
-//   static State combine(State a, State b);   // associative up to rounding, commutative bit for bit
+//   static State combine(State a, State b);   // associative up to rounding, commutative bit for bit (zeros' signs
+//   aside)
 // All trees are fixed by the counts alone, so equal inputs give equal bits whatever the schedule and the machine.
 
 #include "kernels/common/device.h"

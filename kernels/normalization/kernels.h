@@ -26,7 +26,8 @@ struct NormalizationParameters {
 };
 
 /// Count, sum and sum of squared deviations from the mean. The sum is kept, not the mean, so that sums that are exact
-/// give exact means. The count is a number of the compute type: past 2^24 it rounds, which costs what divisions do.
+/// give exact means. The count is a number of the compute type: past 2^24 it rounds, which costs what divisions do, and
+/// the product of two, at most 2^62 in all, stays finite.
 template <typename C>
 struct Moments {
   struct State {
@@ -40,7 +41,7 @@ struct Moments {
     if (a.count == C{0}) return b;
     const C count = a.count + b.count;
     const C difference = divide_fast(b.sum, b.count) - divide_fast(a.sum, a.count);
-    const C weight = a.count * divide_fast(b.count, count);
+    const C weight = divide_fast(a.count * b.count, count);
     return {count, a.sum + b.sum, a.squares + b.squares + difference * difference * weight};
   }
 };
