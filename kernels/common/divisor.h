@@ -19,20 +19,10 @@ struct Divisor {
     if (value <= 1) return divisor;
     int s = 0;
     while ((std::int64_t{1} << s) < value) ++s;
-    // ceil(2^(63 + s) / d) by long division in two steps; below 2^64 since d > 2^(s - 1). The error, below d <= 2^s,
-    // times n stays below 2^(63 + s), so the quotient is exact.
-    const auto d = static_cast<std::uint64_t>(value);
-    std::uint64_t quotient = 0;
-    std::uint64_t remainder = 1;
-    for (int bit = 0; bit < 63 + s; ++bit) {
-      quotient *= 2;
-      remainder *= 2;
-      if (remainder >= d) {
-        remainder -= d;
-        quotient += 1;
-      }
-    }
-    divisor.magic = quotient + (remainder != 0 ? 1 : 0);
+    // Below 2^64 since d > 2^(s - 1). The error, below d <= 2^s, times n stays below 2^(63 + s): the quotient is exact.
+    __extension__ using Wide = unsigned __int128;
+    const auto d = static_cast<Wide>(value);
+    divisor.magic = static_cast<std::uint64_t>(((Wide{1} << (63 + s)) + d - 1) / d);
     divisor.shift = s - 1;
     return divisor;
   }
