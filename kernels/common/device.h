@@ -113,10 +113,11 @@ TL_DEVICE unsigned block_in_cluster() {
 
 TL_DEVICE void block_barrier() { __syncthreads(); }
 TL_DEVICE void warp_barrier(unsigned mask) { __syncwarp(mask); }
-/// Release and acquire for all threads of the cluster. Below sm_90 clusters are single blocks.
+/// Release and acquire for all threads of the cluster. Below sm_90 clusters are single blocks. Not .aligned: that asks
+/// a warp to come as one, and its lanes may come from a branch that only some of them took.
 TL_DEVICE void cluster_barrier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
 #else
   __syncthreads();
 #endif
