@@ -110,6 +110,12 @@ TL_DEVICE typename Moments<Compute<T>>::State walk_moments(const T* row, std::in
 template <typename T, int kCount>
 TL_DEVICE void load_parameters(const T* parameters, const Divisor& by_part, std::int64_t i, Compute<T> otherwise,
                                Compute<T> (&x)[kCount]) {
+  if constexpr (kCount == Vector<T>::kSize) {  // one for each: i is a multiple of the vector
+    if (by_part.value == 1 && parameters != nullptr && reinterpret_cast<std::uintptr_t>(parameters) % 16 == 0) {
+      unpack(load_vector(parameters + i, true), x);
+      return;
+    }
+  }
   if (parameters == nullptr) {
     TL_UNROLL
     for (int k = 0; k < kCount; ++k) x[k] = otherwise;
