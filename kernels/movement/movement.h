@@ -48,7 +48,8 @@ struct Movement {
   /// Strides of the source may be 0 or negative; those of the destination reach each element once, kScatter aside.
   MovementSide from, to;
 
-  // kPad: element c of an axis is element c - before of the source, which has so many.
+  // kPad: element c of an axis is element c - before of the source, which has so many. Where an axis has none, or
+  // without axes a source without elements, every element is `fill`.
   Border border = Border::kConstant;
   std::int64_t inside[kMaxMovementRank] = {};
   std::int64_t before[kMaxMovementRank] = {};  // negative: what is cut off

@@ -13,6 +13,13 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 62;
 // other.
 constexpr std::int64_t kMaxMovementBlocks = 16384;
 constexpr std::int64_t kMaxIndexBlocks = 512;
+/// A border alone: no element of the source is seen, so its strides mean nothing.
+bool is_fill(const Movement& m) {
+  if (m.kind != MovementKind::kPad || m.border != Border::kConstant) return false;
+  if (m.rank == 0) return m.from.elements == 0;
+  return std::any_of(m.inside, m.inside + m.rank, [](std::int64_t inside) { return inside == 0; });
+}
+
 
 bool has_indices(MovementKind kind) { return kind == MovementKind::kGather || kind == MovementKind::kScatter; }
 
@@ -94,10 +101,9 @@ Status check(const Movement& m, std::int64_t* elements) {
   if (m.kind == MovementKind::kPad)
     if (const Status status = check_border(m); status != Status::kOk) return status;
   Reach from(m.from.offset), to(m.to.offset), tuples(0);
-  bool reads = true;
+  bool reads = !is_fill(m);
   for (int axis = 0; axis < m.rank; ++axis) {
     const bool padded = m.kind == MovementKind::kPad;
-    reads = reads && (!padded || m.inside[axis] > 0);
     from.add(padded ? m.inside[axis] : m.extents[axis], m.from.strides[axis]);
     to.add(m.extents[axis], m.to.strides[axis]);
     tuples.add(m.extents[axis], m.index_strides[axis]);
@@ -131,7 +137,7 @@ bool goes_on(const Movement& m, const MovementParameters& p, int axis) {
   if (p.to_strides[last] != m.to.strides[axis] * extent || p.from_strides[last] != m.from.strides[axis] * extent)
     return false;
   if (has_indices(m.kind)) return p.index_strides[last] == m.index_strides[axis] * extent;
-  if (m.kind != MovementKind::kPad) return true;
+  if (m.kind != MovementKind::kPad || is_fill(m)) return true;
   const bool is_inner_whole = m.before[axis] == 0 && m.inside[axis] == extent;
   const bool is_outer_whole = p.before[last] == 0 && p.inside[last] == p.extents[last].value;
   return is_inner_whole && (is_outer_whole || m.border == Border::kConstant);
@@ -141,7 +147,8 @@ void merge_axes(const Movement& m, MovementParameters* p) {
   p->rank = 0;
   for (int axis = 0; axis < m.rank; ++axis) {
     const std::int64_t extent = m.extents[axis];
-    const bool is_padded = m.kind == MovementKind::kPad && (m.before[axis] != 0 || m.inside[axis] != extent);
+    const bool is_padded =
+        m.kind == MovementKind::kPad && !is_fill(m) && (m.before[axis] != 0 || m.inside[axis] != extent);
     if (extent == 1 && !is_padded) continue;
     if (p->rank > 0 && goes_on(m, *p, axis)) {
       const int last = p->rank - 1;
@@ -159,7 +166,7 @@ void merge_axes(const Movement& m, MovementParameters* p) {
     p->to_strides[p->rank - 1] = m.to.strides[axis];
     p->index_strides[p->rank - 1] = m.index_strides[axis];
   }
-  if (p->rank == 0) p->inside[p->rank++] = 1;
+  if (p->rank == 0) p->inside[p->rank++] = is_fill(m) ? 0 : 1;
 }
 
 /// Neighbours that move as one: the widest word that all fits. The elements, offsets and strides are then words.
@@ -198,10 +205,18 @@ int widen(const Movement& m, MovementParameters* p) {
 
 }  // namespace
 
-Status plan_movement(const Movement& m, MovementParameters* p, MovementPlan* plan) {
+Status plan_movement(const Movement& given, MovementParameters* p, MovementPlan* plan) {
   *p = {};
+  Movement m = given;
+  if (is_fill(m)) {  // as if the source lay as the destination does: axes merge, and words are wide
+    m.source = nullptr;
+    m.from = m.to;
+    m.from.elements = 0;
+    std::fill_n(m.inside, kMaxMovementRank, 0);
+    std::fill_n(m.before, kMaxMovementRank, 0);
+  }
   *plan = {};
-  if (const Status status = check(m, &p->elements); status != Status::kOk) return status;
+  if (const Status status = check(given, &p->elements); status != Status::kOk) return status;
   if (p->elements == 0) return Status::kOk;
   p->source = static_cast<const unsigned char*>(m.source);
   p->destination = static_cast<unsigned char*>(m.destination);

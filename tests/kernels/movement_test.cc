@@ -123,7 +123,7 @@ Expected expected_of(const Movement& m, Elements& source, std::vector<std::uint6
   }
   for_each_index(extents, [&](const Shape& index) {
     std::int64_t from = m.from.offset, to = m.to.offset + dot(index, m.to.strides);
-    bool is_there = true;
+    bool is_there = m.kind != MovementKind::kPad || m.rank > 0 || m.from.elements > 0;
     if (m.kind == MovementKind::kPad) {
       for (std::size_t axis = 0; axis < index.size(); ++axis) {
         std::int64_t c = index[axis] - m.before[axis];
@@ -371,6 +371,43 @@ TEST(Movement, GatheredElementsAndTuples) {
   m.part_strides[1] = 16;
   indices = random_indices(36, 4, 8, 1);
   check(m, &indices);
+/// The same element everywhere, of a source without elements.
+Movement fill_of(const Shape& extents, int bytes) {
+  Movement m = dense_copy(extents, Shape(extents.size(), 0), bytes);
+  m.kind = MovementKind::kPad;
+  m.fill = 0xc1c2c3c4c5c6c7c8U;
+  m.from.elements = 0;
+  return m;
+}
+
+TEST(Movement, FillsOfAllShapes) {
+  for (const Shape& extents : {Shape{}, Shape{1}, Shape{7}, Shape{64}, Shape{1, 1, 1}, Shape{3, 1, 4, 16}, Shape{5, 3}})
+    for (const int bytes : {1, 2, 4, 8})
+      for (const std::size_t shift : {0, 1}) check(fill_of(extents, bytes), nullptr, shift);
+  // A diagonal, and the inner columns of a matrix.
+  Movement diagonal = fill_of({6}, 2);
+  diagonal.to.elements = 36;
+  diagonal.to.strides[0] = 7;
+  check(diagonal);
+  Movement columns = fill_of({5, 16}, 1);
+  columns.to.elements = 5 * 48;
+  columns.to.offset = 16;
+  columns.to.strides[0] = 48;
+  check(columns);
+}
+
+TEST(Movement, FillsMoveByWords) {
+  MovementParameters p;
+  MovementPlan plan;
+  for (const int bytes : {1, 2, 4, 8}) {
+    Movement m = fill_of({6, 1, 5, 16}, bytes);
+    ASSERT_EQ(plan_movement(m, &p, &plan), Status::kOk);
+    EXPECT_EQ(plan.word, 16);
+    EXPECT_EQ(p.rank, 1);
+    EXPECT_EQ(p.elements, 6 * 5 * bytes);
+  }
+}
+
 }
 
 TEST(Movement, ReportsInEverySchedule) {

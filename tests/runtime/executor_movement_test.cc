@@ -105,6 +105,7 @@ TEST_F(ExecutingMovement, Fills) {
   EXPECT_EQ(of("g (bool[70, 30] x) => (y) {\n s = Shape (x)\n y = ConstantOfShape <value = bool[1] {1}> (s)\n}"),
             "move fill");
   EXPECT_EQ(of("g (float[0, 3] x) => (y) {\n s = Shape (x)\n y = ConstantOfShape (s)\n}"), "move fill");
+  EXPECT_EQ(of("g (float x) => (y) {\n s = Shape (x)\n y = ConstantOfShape (s)\n}"), "move fill");
   // The interpreter keeps what is made of constants alone; a kernel is not given it again in each run.
   const std::string_view head = "g (float[2, 3] x) => (y) {\n s = Constant <value = int64[2] {2, 3}> ()\n";
   EXPECT_EQ(places(fmt::format("{} f = ConstantOfShape (s)\n y = Add (x, f)\n}}", head)).at("f"), "move fill");
