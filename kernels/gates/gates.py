@@ -71,7 +71,7 @@ TILES = {
 
 # Kernels whose reads are not contiguous, so that they have no 128-bit loads: one log-probability a row, wherever its label says; windows,
 # one element of the result a thread; words of less than 16 bytes, where what moves together has no more; and tuples of indices.
-GATHERING = ("negative_log_likelihood", "convolve_few_filters", "pool_windows", "find_last_updates", "move_words<unsigned ")
+GATHERING = ("negative_log_likelihood", "convolve_few_filters", "pool_windows", "find_last_updates", "move_words<unsigned ", "transpose_tiles")
 
 ELEMENT_BYTES = {"double": 8, "float": 4, "Half": 2, "BFloat16": 2, "Float8E4M3": 1, "Float8E5M2": 1, "signed char": 1, "unsigned char": 1,
                  "short": 2, "unsigned short": 2, "int": 4, "unsigned int": 4, "long": 8, "unsigned long": 8}

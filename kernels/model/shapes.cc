@@ -17,6 +17,8 @@
 #include "kernels/emulator/simt.h"
 #include "kernels/loss/loss.h"
 #include "kernels/loss/plan.h"
+#include "kernels/movement/movement.h"
+#include "kernels/normalization/normalization.h"
 #include "kernels/reduction/plan.h"
 #include "kernels/reduction/reduction.h"
 
@@ -237,6 +239,50 @@ void attend(const char* name, std::int64_t matrices, std::int64_t queries, std::
          {"none", 0, 0, static_cast<double>(bytes(queries) + 2 * bytes(keys)), static_cast<double>(bytes(queries))});
 }
 
+/// Layer normalization with a scale and a bias for each element of a row.
+void normalize(const char* name, std::int64_t rows, std::int64_t length) {
+  const std::size_t bytes = static_cast<std::size_t>(rows * length) * 2,
+                    row_bytes = static_cast<std::size_t>(length) * 2;
+  Memory data(bytes), result(bytes), scale(row_bytes), bias(row_bytes);
+  Normalization request;
+  request.dtype = Dtype::kBFloat16;
+  request.rows = rows;
+  request.length = request.each = length;
+  request.data = data.data();
+  request.scale = scale.data();
+  request.bias = bias.data();
+  request.result = result.data();
+  begin();
+  require(normalization(request, nullptr), name);
+  report(name, "normalize_rows<BFloat16>",
+         {"none", 0, 0, static_cast<double>(bytes + 2 * row_bytes), static_cast<double>(bytes)});
+}
+
+/// `extents` of the result, `from_strides` of a source of as many elements; no strides: a fill.
+void movement(const char* name, const char* kernel, int element_bytes, const std::vector<std::int64_t>& extents,
+              const std::vector<std::int64_t>& from_strides) {
+  Movement m;
+  m.element_bytes = element_bytes;
+  m.rank = static_cast<int>(extents.size());
+  m.to.elements = 1;
+  for (std::size_t axis = extents.size(); axis-- > 0;) {
+    m.extents[axis] = extents[axis];
+    m.to.strides[axis] = m.to.elements;
+    m.to.elements *= extents[axis];
+  }
+  std::copy(from_strides.begin(), from_strides.end(), m.from.strides);
+  const bool is_fill = from_strides.empty();
+  if (is_fill) m.kind = MovementKind::kPad;
+  m.from.elements = is_fill ? 0 : m.to.elements;
+  const std::size_t bytes = static_cast<std::size_t>(m.to.elements * element_bytes);
+  Memory source(is_fill ? 0 : bytes), destination(bytes);
+  m.source = is_fill ? nullptr : source.data();
+  m.destination = destination.data();
+  begin();
+  require(move(m, nullptr, 0, nullptr), name);
+  report(name, kernel, {"none", 0, 0, is_fill ? 0.0 : static_cast<double>(bytes), static_cast<double>(bytes)});
+}
+
 }  // namespace
 
 int main() {
@@ -273,5 +319,12 @@ int main() {
   soft_maximum("softmax, bf16, 8192 x 50257", 8192, 50257);
   attend("attention, bf16, 1 query, 4096 keys of 128, 256 heads", 256, 1, 4096, 128);
   attend("attention, bf16, 2048 queries, 2048 keys of 64, 16 heads", 16, 2048, 2048, 64);
+  normalize("layer normalization, bf16, 8192 x 4096", 8192, 4096);
+  movement("transpose, bf16, 4096 x 4096", "transpose_tiles<unsigned short>", 2, {4096, 4096}, {1, 4096});
+  movement("transpose, float32, [32, 256, 56 x 56] to channels last", "transpose_tiles<unsigned int>", 4,
+           {32, 3136, 256}, {256 * 3136, 1, 3136});
+  movement("transpose, bf16, [32, 56 x 56, 256] to channels first", "transpose_tiles<unsigned short>", 2,
+           {32, 256, 3136}, {256 * 3136, 1, 256});
+  movement("fill, bf16, 4096 x 8192", "move_words<Vector<unsigned int>, MovementKind::kPad>", 2, {4096, 8192}, {});
   return 0;
 }

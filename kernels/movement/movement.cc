@@ -37,6 +37,20 @@ Status check_memory(const Movement& m, const void* workspace, std::size_t needed
   return check_overlap(regions);
 }
 
+Status transpose(const TransposeParameters& t, int word, Stream stream) {
+  const auto blocks = static_cast<unsigned>(t.tiles < kMaxMovementBlocks ? t.tiles : kMaxMovementBlocks);
+  switch (word) {
+    case 1:
+      return launch_transpose<std::uint8_t>(t, blocks, stream);
+    case 2:
+      return launch_transpose<std::uint16_t>(t, blocks, stream);
+    case 4:
+      return launch_transpose<std::uint32_t>(t, blocks, stream);
+    default:
+      return launch_transpose<std::uint64_t>(t, blocks, stream);
+  }
+}
+
 Status scan(const Movement& m, const MovementPlan& plan, void* workspace, Stream stream) {
   IndexParameters p;
   p.indices = m.indices;
@@ -86,6 +100,9 @@ Status move(const Movement& m, void* workspace, std::size_t workspace_bytes, Str
     if (const Status status = launch_last_updates({p, last}, stream); status != Status::kOk) return status;
     p.last = last;
   }
+  TransposeParameters turned;
+  if (m.kind == MovementKind::kCopy && plan_transpose(p, plan.word, &turned))
+    return transpose(turned, plan.word, stream);
   switch (plan.word) {
     case 1:
       return launch_movement<std::uint8_t>(m.kind, p, plan.blocks, stream);

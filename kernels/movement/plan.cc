@@ -9,19 +9,16 @@ namespace tensorlint::kernels {
 namespace {
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 62;
-// Of a batch of 4 words a thread: 124 for each of the 132 SMs of the largest part in view, and then one after the
-// other.
-constexpr std::int64_t kMaxMovementBlocks = 16384;
 constexpr std::int64_t kMaxIndexBlocks = 512;
+
+bool has_indices(MovementKind kind) { return kind == MovementKind::kGather || kind == MovementKind::kScatter; }
+
 /// A border alone: no element of the source is seen, so its strides mean nothing.
 bool is_fill(const Movement& m) {
   if (m.kind != MovementKind::kPad || m.border != Border::kConstant) return false;
   if (m.rank == 0) return m.from.elements == 0;
   return std::any_of(m.inside, m.inside + m.rank, [](std::int64_t inside) { return inside == 0; });
 }
-
-
-bool has_indices(MovementKind kind) { return kind == MovementKind::kGather || kind == MovementKind::kScatter; }
 
 /// The offsets that are reached lie in the memory.
 class Reach {
@@ -207,6 +204,9 @@ int widen(const Movement& m, MovementParameters* p) {
 
 Status plan_movement(const Movement& given, MovementParameters* p, MovementPlan* plan) {
   *p = {};
+  *plan = {};
+  if (const Status status = check(given, &p->elements); status != Status::kOk) return status;
+  if (p->elements == 0) return Status::kOk;
   Movement m = given;
   if (is_fill(m)) {  // as if the source lay as the destination does: axes merge, and words are wide
     m.source = nullptr;
@@ -215,9 +215,6 @@ Status plan_movement(const Movement& given, MovementParameters* p, MovementPlan*
     std::fill_n(m.inside, kMaxMovementRank, 0);
     std::fill_n(m.before, kMaxMovementRank, 0);
   }
-  *plan = {};
-  if (const Status status = check(given, &p->elements); status != Status::kOk) return status;
-  if (p->elements == 0) return Status::kOk;
   p->source = static_cast<const unsigned char*>(m.source);
   p->destination = static_cast<unsigned char*>(m.destination);
   p->from_offset = m.from.offset;
@@ -241,6 +238,39 @@ Status plan_movement(const Movement& given, MovementParameters* p, MovementPlan*
   plan->index_blocks = static_cast<unsigned>(
       std::clamp<std::int64_t>(ceil_div(m.tuples * m.parts, std::int64_t{kThreads} * 8), 1, kMaxIndexBlocks));
   return Status::kOk;
+}
+
+bool plan_transpose(const MovementParameters& p, int word, TransposeParameters* t) {
+  constexpr std::int64_t kFewest = 16;  // a tile of fewer moves less than whole sectors, or has few threads at work
+  int row = -1, column = -1;
+  for (int axis = 0; axis < p.rank; ++axis) {
+    if (p.extents[axis].value < kFewest) continue;
+    if (p.to_strides[axis] == 1) row = axis;
+    if (p.from_strides[axis] == 1) column = axis;
+  }
+  if (row < 0 || column < 0 || row == column || word > 8) return false;
+  *t = {};
+  t->source = p.source;
+  t->destination = p.destination;
+  t->rows = p.extents[row].value;
+  t->columns = p.extents[column].value;
+  t->from_stride = p.from_strides[row];
+  t->to_stride = p.to_strides[column];
+  t->from_offset = p.from_offset;
+  t->to_offset = p.to_offset;
+  const auto edge = static_cast<std::int64_t>(transpose_edge(static_cast<std::size_t>(word)));
+  t->by_rows = Divisor::of(ceil_div(t->rows, edge));
+  t->by_columns = Divisor::of(ceil_div(t->columns, edge));
+  t->tiles = t->by_rows.value * t->by_columns.value;
+  for (int axis = 0; axis < p.rank; ++axis) {
+    if (axis == row || axis == column) continue;
+    t->extents[t->rank] = p.extents[axis];
+    t->from_strides[t->rank] = p.from_strides[axis];
+    t->to_strides[t->rank] = p.to_strides[axis];
+    t->tiles *= p.extents[axis].value;
+    ++t->rank;
+  }
+  return true;
 }
 
 }  // namespace tensorlint::kernels

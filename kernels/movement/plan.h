@@ -39,6 +39,28 @@ struct MovementParameters {
   const unsigned* last = nullptr;  // kScatter: by tuple, 0 where a later one has its target, or it has none
 };
 
+/// Words of a tile's edge: 128 bytes or more, and as many under way as 256 threads can have.
+TL_HOST_DEVICE constexpr unsigned transpose_edge(std::size_t word) { return word <= 2 ? 64 : 32; }
+
+/// Matrices of `rows` x `columns`: columns lie next to each other in the source, rows in the destination. In words.
+struct TransposeParameters {
+  const unsigned char* source = nullptr;
+  unsigned char* destination = nullptr;
+  std::int64_t tiles = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t from_stride = 0;  // of rows
+  std::int64_t to_stride = 0;    // of columns
+  Divisor by_rows;               // tiles of a matrix, by the number of a tile: columns first
+  Divisor by_columns;
+  int rank = 0;  // of the matrices
+  Divisor extents[kMaxMovementRank];
+  std::int64_t from_strides[kMaxMovementRank] = {};
+  std::int64_t to_strides[kMaxMovementRank] = {};
+  std::int64_t from_offset = 0;
+  std::int64_t to_offset = 0;
+};
+
 struct IndexSummary {
   std::int64_t bad;
   std::int64_t first;  // the largest integer: none
@@ -61,6 +83,10 @@ struct LastUpdateParameters {
   unsigned* last = nullptr;
 };
 
+/// Of a batch of 4 words a thread: 124 for each of the 132 SMs of the largest part in view, and then one after the
+/// other.
+constexpr std::int64_t kMaxMovementBlocks = 16384;
+
 struct MovementPlan {
   int word = 4;  // bytes that one thread moves at once: an element, or neighbours that move together
   unsigned blocks = 0;
@@ -71,5 +97,9 @@ struct MovementPlan {
 /// and everything else a multiple of it, 16 bytes move as one element, or 8, 4, 2. Errors: those of movement_workspace,
 /// kUnsupportedDtype. Of no elements there are no blocks.
 Status plan_movement(const Movement& movement, MovementParameters* parameters, MovementPlan* plan);
+
+/// Whether a copy of words of `word` bytes goes by tiles: each side is contiguous along an axis of its own, and both
+/// axes are long enough.
+bool plan_transpose(const MovementParameters& parameters, int word, TransposeParameters* transpose);
 
 }  // namespace tensorlint::kernels

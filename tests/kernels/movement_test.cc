@@ -10,6 +10,7 @@
 #include "kernels/movement/kernel.h"
 #include "kernels/movement/movement.h"
 #include "kernels/movement/plan.h"
+#include "kernels/movement/transpose_kernel.h"
 #include "tests/kernels/testing.h"
 
 namespace tensorlint::kernels {
@@ -227,6 +228,72 @@ TEST(Movement, PermutedAxes) {
   check(dense_copy({3, 50, 5, 32}, {5 * 50 * 32, 32, 50 * 32, 1}, 2));
 }
 
+// Edges of tiles, matrices in stacks of several axes, parts of larger tensors.
+TEST(Movement, TransposedTiles) {
+  const std::int64_t lengths[] = {16, 17, 31, 32, 33, 64, 65, 130};
+  int turn = 0;
+  for (const std::int64_t rows : lengths)
+    for (const std::int64_t columns : lengths)
+      check(dense_copy({columns, rows}, {1, columns}, 1 << (turn % 4)), nullptr, turn++ % 3 == 0 ? 1 : 0,
+            testing::schedules(3)[static_cast<std::size_t>(turn % 3)]);
+  for (const int bytes : {1, 2, 4, 8}) {
+    // [2, 3, 40, 5, 70] with the two long axes in each other's place, and [3, 70, 40] with the stack in between.
+    check(dense_copy({2, 5, 3, 70, 40}, {3 * 40 * 350, 70, 40 * 350, 1, 350}, bytes));
+    check(dense_copy({70, 3, 40}, {1, 40 * 70, 70}, bytes));
+    // Rows of a larger matrix into columns of another one.
+    Movement part = dense_copy({66, 35}, {1, 100}, bytes);
+    part.from.offset = 13;
+    part.from.elements = 100 * 40;
+    set_strides(part.to, {50, 1});
+    part.to.offset = 7;
+    part.to.elements = 50 * 70;
+    check(part);
+  }
+}
+
+TEST(Movement, BlocksTakeTilesInTurn) {
+  Elements source(2, 3 * 130 * 70, Access::kReadOnly, 0, 1);
+  Movement m = dense_copy({3, 70, 130}, {130 * 70, 1, 70}, 2);
+  for (const Schedule& schedule : testing::schedules(12)) {
+    Elements destination(2, m.to.elements, Access::kWriteFirst, 0, 2);
+    m.source = source.memory.data();
+    m.destination = destination.memory.data();
+    MovementParameters p;
+    MovementPlan plan;
+    TransposeParameters t;
+    ASSERT_EQ(plan_movement(m, &p, &plan), Status::kOk);
+    ASSERT_TRUE(plan_transpose(p, plan.word, &t));
+    EXPECT_EQ(t.tiles, 3 * 3 * 2);
+    use(schedule);
+    ASSERT_EQ(launch(&transpose_tiles<std::uint16_t>, {4, kThreads, 1, 0}, nullptr, t), Status::kOk);
+    ASSERT_TRUE(clean());
+    const Expected expected =
+        expected_of(m, source, std::vector<std::uint64_t>(static_cast<std::size_t>(m.to.elements)), nullptr);
+    ASSERT_EQ(contents(destination, m.to.elements), expected.destination);
+  }
+}
+
+TEST(Movement, CopiesThatGoByTiles) {
+  const auto goes_by_tiles = [](const Movement& m, TransposeParameters* t) {
+    MovementParameters p;
+    MovementPlan plan;
+    EXPECT_EQ(plan_movement(m, &p, &plan), Status::kOk);
+    return plan_transpose(p, plan.word, t);
+  };
+  TransposeParameters t;
+  ASSERT_TRUE(goes_by_tiles(dense_copy({6, 100, 4096}, {4096 * 100, 1, 100}, 2), &t));
+  EXPECT_EQ(t.rows, 4096);
+  EXPECT_EQ(t.columns, 100);
+  EXPECT_EQ(t.tiles, 6 * 64 * 2);
+  EXPECT_EQ(t.rank, 1);
+  EXPECT_FALSE(goes_by_tiles(dense_copy({100, 4096}, {4096, 1}, 2), &t)) << "contiguous";
+  EXPECT_FALSE(goes_by_tiles(dense_copy({3, 4096}, {1, 3}, 2), &t)) << "three columns";
+  EXPECT_FALSE(goes_by_tiles(dense_copy({64, 64, 16}, {16, 1024, 1}, 1), &t)) << "16 bytes stay together";
+  Movement second = dense_copy({64, 64}, {2, 128}, 4);
+  second.from.elements = 64 * 128;
+  EXPECT_FALSE(goes_by_tiles(second, &t)) << "every second element";
+}
+
 TEST(Movement, SlicesStretchesAndParts) {
   for (const int bytes : {1, 2, 4, 8}) {
     // Every third backwards, of rows two apart.
@@ -304,6 +371,43 @@ TEST(Movement, Borders) {
   }
 }
 
+/// The same element everywhere, of a source without elements.
+Movement fill_of(const Shape& extents, int bytes) {
+  Movement m = dense_copy(extents, Shape(extents.size(), 0), bytes);
+  m.kind = MovementKind::kPad;
+  m.fill = 0xc1c2c3c4c5c6c7c8U;
+  m.from.elements = 0;
+  return m;
+}
+
+TEST(Movement, FillsOfAllShapes) {
+  for (const Shape& extents : {Shape{}, Shape{1}, Shape{7}, Shape{64}, Shape{1, 1, 1}, Shape{3, 1, 4, 16}, Shape{5, 3}})
+    for (const int bytes : {1, 2, 4, 8})
+      for (const std::size_t shift : {0, 1}) check(fill_of(extents, bytes), nullptr, shift);
+  // A diagonal, and the inner columns of a matrix.
+  Movement diagonal = fill_of({6}, 2);
+  diagonal.to.elements = 36;
+  diagonal.to.strides[0] = 7;
+  check(diagonal);
+  Movement columns = fill_of({5, 16}, 1);
+  columns.to.elements = 5 * 48;
+  columns.to.offset = 16;
+  columns.to.strides[0] = 48;
+  check(columns);
+}
+
+TEST(Movement, FillsMoveByWords) {
+  MovementParameters p;
+  MovementPlan plan;
+  for (const int bytes : {1, 2, 4, 8}) {
+    Movement m = fill_of({6, 1, 5, 16}, bytes);
+    ASSERT_EQ(plan_movement(m, &p, &plan), Status::kOk);
+    EXPECT_EQ(plan.word, 16);
+    EXPECT_EQ(p.rank, 1);
+    EXPECT_EQ(p.elements, 6 * 5 * bytes);
+  }
+}
+
 /// Gather along `axis` of [outer, extent, inner] data.
 Movement gather_of(std::int64_t outer, std::int64_t extent, std::int64_t inner, std::int64_t picks, int bytes) {
   Movement m = dense_copy({outer, picks, inner}, {extent * inner, 0, 1}, bytes);
@@ -371,43 +475,6 @@ TEST(Movement, GatheredElementsAndTuples) {
   m.part_strides[1] = 16;
   indices = random_indices(36, 4, 8, 1);
   check(m, &indices);
-/// The same element everywhere, of a source without elements.
-Movement fill_of(const Shape& extents, int bytes) {
-  Movement m = dense_copy(extents, Shape(extents.size(), 0), bytes);
-  m.kind = MovementKind::kPad;
-  m.fill = 0xc1c2c3c4c5c6c7c8U;
-  m.from.elements = 0;
-  return m;
-}
-
-TEST(Movement, FillsOfAllShapes) {
-  for (const Shape& extents : {Shape{}, Shape{1}, Shape{7}, Shape{64}, Shape{1, 1, 1}, Shape{3, 1, 4, 16}, Shape{5, 3}})
-    for (const int bytes : {1, 2, 4, 8})
-      for (const std::size_t shift : {0, 1}) check(fill_of(extents, bytes), nullptr, shift);
-  // A diagonal, and the inner columns of a matrix.
-  Movement diagonal = fill_of({6}, 2);
-  diagonal.to.elements = 36;
-  diagonal.to.strides[0] = 7;
-  check(diagonal);
-  Movement columns = fill_of({5, 16}, 1);
-  columns.to.elements = 5 * 48;
-  columns.to.offset = 16;
-  columns.to.strides[0] = 48;
-  check(columns);
-}
-
-TEST(Movement, FillsMoveByWords) {
-  MovementParameters p;
-  MovementPlan plan;
-  for (const int bytes : {1, 2, 4, 8}) {
-    Movement m = fill_of({6, 1, 5, 16}, bytes);
-    ASSERT_EQ(plan_movement(m, &p, &plan), Status::kOk);
-    EXPECT_EQ(plan.word, 16);
-    EXPECT_EQ(p.rank, 1);
-    EXPECT_EQ(p.elements, 6 * 5 * bytes);
-  }
-}
-
 }
 
 TEST(Movement, ReportsInEverySchedule) {

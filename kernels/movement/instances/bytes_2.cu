@@ -4,5 +4,6 @@
 namespace tensorlint::kernels {
 
 TL_MOVEMENT_INSTANCE(std::uint16_t)
+TL_TRANSPOSE_INSTANCE(std::uint16_t)
 
 }  // namespace tensorlint::kernels

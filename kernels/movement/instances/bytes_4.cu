@@ -4,5 +4,6 @@
 namespace tensorlint::kernels {
 
 TL_MOVEMENT_INSTANCE(std::uint32_t)
+TL_TRANSPOSE_INSTANCE(std::uint32_t)
 
 }  // namespace tensorlint::kernels

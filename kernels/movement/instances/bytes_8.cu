@@ -4,5 +4,6 @@
 namespace tensorlint::kernels {
 
 TL_MOVEMENT_INSTANCE(std::uint64_t)
+TL_TRANSPOSE_INSTANCE(std::uint64_t)
 
 }  // namespace tensorlint::kernels

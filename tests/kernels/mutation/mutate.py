@@ -46,6 +46,7 @@ KERNELS = {
     "kernels/elementwise/kernel.h": {"": ["elementwise"]},
     "kernels/movement/kernel.h": {"": ["move_words"]},
     "kernels/movement/index_kernels.h": {"": ["move_words"]},
+    "kernels/movement/transpose_kernel.h": {"": ["move_words"]},
     "kernels/product/tile.h": {"": ["multiply_matrices"]},
     "kernels/product/matrix_kernel.h": {"": ["multiply_matrices"]},
     "kernels/product/stack.h": {"": ["multiply_matrices", "attend_tiles"]},
@@ -161,6 +162,9 @@ PATTERNS = [
     ("last update", r"\blater = tuple \+ 1\b", "later = tuple + 2"),
     ("guard", r"\btuple >= p\.movement\.tuples\b", "tuple > p.movement.tuples"),
     ("stride", r"\bc \* p\.(to|from|index)_strides\[axis\]", r"c * p.\1_strides[0]"),
+    ("stride", r"\bindex \* p\.(to|from)_strides\[axis\]", r"index * p.\1_strides[0]"),
+    ("guard", r"\bcolumn \+ (lane|across) < p\.columns\b", r"column + \1 <= p.columns"),
+    ("guard", r"\brow \+ (lane|down) < p\.rows\b", r"row + \1 <= p.rows"),
     ("stride", r"(?<=route\.is_inside\) )\* p\.from_strides\[axis\]", "* p.from_strides[0]"),
     # Tiles of products: the edges of matrices, which half of shared memory, which matrix of a stack, what may be read as vectors.
     ("guard", r"\broom >= kSize\b", "room >= kSize - 1"),
@@ -251,6 +255,8 @@ LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index
 EQUIVALENT = {
     ("loop end", "kernels/normalization/kernels.h", "group * rows_at_once < p.rows"):
         ("rows past the last one are read and written by nobody", None),
+    ("loop end", "kernels/movement/transpose_kernel.h", "tile < p.tiles"):
+        ("the tile past the last one is the first one again", None),
     ("loop end", "kernels/attention/attention_kernel.h", "tile < p.tiles"):
         ("the tile past the last one is the first one again", None),
     ("clamp", "kernels/attention/attention_kernel.h", "after"):

@@ -1037,10 +1037,42 @@ void set(std::int64_t (&to)[kMaxMovementRank], std::initializer_list<std::int64_
   std::copy(from.begin(), from.end(), to);
 }
 
+/// Several tiles of a transpose by each block: [70, 40] matrices of 4-byte elements.
+void probe_tiles_in_turn() {
+  constexpr std::int64_t kRows = 70, kColumns = 40, kMatrices = 3;
+  constexpr std::size_t kSize = kRows * kColumns * kMatrices;
+  Memory<std::uint32_t> source(kSize, Access::kReadOnly, "source");
+  for (std::size_t i = 0; i < kSize; ++i) source.data[i] = static_cast<std::uint32_t>(i * 37 % 8191 + 5);
+  Movement m = dense(MovementKind::kCopy, {kMatrices, kColumns, kRows}, kSize);
+  set(m.from.strides, {kRows * kColumns, 1, kColumns});
+  m.source = source.data;
+  const std::vector<float> result = in_all_schedules("transpose, tiles in turn", [&] {
+    Memory<std::uint32_t> output(kSize, Access::kWriteFirst, "destination");
+    m.destination = output.data;
+    MovementParameters p;
+    MovementPlan plan;
+    TransposeParameters t;
+    if (plan_movement(m, &p, &plan) != Status::kOk || !plan_transpose(p, plan.word, &t)) fail("not by tiles");
+    if (launch_transpose<std::uint32_t>(t, 2, nullptr) != Status::kOk) fail("transpose: refused");
+    return std::vector<float>(output.data, output.data + kSize);
+  });
+  for (std::int64_t i = 0; i < kMatrices; ++i)
+    for (std::int64_t row = 0; row < kRows; ++row)
+      for (std::int64_t column = 0; column < kColumns; ++column)
+        check("transpose, tiles in turn",
+              static_cast<double>(result[static_cast<std::size_t>((i * kColumns + column) * kRows + row)]),
+              static_cast<double>(source.data[(i * kRows + row) * kColumns + column]));
+}
+
 void probe_movements() {
+  probe_tiles_in_turn();
   Movement m = dense(MovementKind::kCopy, {7, 5, 70}, 2450);
   set(m.from.strides, {1, 7, 35});
   probe_move("transpose", m);
+  m = dense(MovementKind::kCopy, {2, 33, 3, 70}, 2 * 3 * 70 * 33);
+  set(m.from.strides, {3 * 70 * 33, 1, 70 * 33, 33});
+  probe_move("transpose by tiles", m);
+  probe_move("transpose by tiles, misaligned", m, {}, 1);
   m = dense(MovementKind::kCopy, {2311}, 2311);
   set(m.from.strides, {-1});
   m.from.offset = 2310;
