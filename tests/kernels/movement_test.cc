@@ -233,9 +233,11 @@ TEST(Movement, TransposedTiles) {
   const std::int64_t lengths[] = {16, 17, 31, 32, 33, 64, 65, 130};
   int turn = 0;
   for (const std::int64_t rows : lengths)
-    for (const std::int64_t columns : lengths)
-      check(dense_copy({columns, rows}, {1, columns}, 1 << (turn % 4)), nullptr, turn++ % 3 == 0 ? 1 : 0,
-            testing::schedules(3)[static_cast<std::size_t>(turn % 3)]);
+    for (const std::int64_t columns : lengths) {
+      check(dense_copy({columns, rows}, {1, columns}, 1 << (turn % 4)), nullptr, turn % 3 == 0 ? 1 : 0,
+            testing::schedules(3)[static_cast<std::size_t>((turn + 1) % 3)]);
+      ++turn;
+    }
   for (const int bytes : {1, 2, 4, 8}) {
     // [2, 3, 40, 5, 70] with the two long axes in each other's place, and [3, 70, 40] with the stack in between.
     check(dense_copy({2, 5, 3, 70, 40}, {3 * 40 * 350, 70, 40 * 350, 1, 350}, bytes));
