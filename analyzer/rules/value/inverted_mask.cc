@@ -153,6 +153,7 @@ class InvertedMask : public Rule {
       hides_future = hides_future || (triangle && !triangle->hides_past);
       if (has_masks) check_key_mask(expressions, call, kept, out);
     });
+    check_means(view, out);
     // A model that reads in both directions has one of each.
     if (hides_future) return;
     for (const Triangle& triangle : future)
@@ -276,7 +277,8 @@ class InvertedMask : public Rule {
   };
 
   /// sum(features * mask) / sum(mask), or 1 - mask for both.
-  static std::vector<Kept> kept_by_means(const ModelView& view, const Expressions& expressions) {
+  static std::vector<Kept> kept_by_means(const ModelView& view, const Expressions& expressions,
+                                         std::size_t least_rank = 2) {
     std::vector<Kept> found;
     const dataflow::Analysis& analysis = view.analysis();
     for (const NodeId node : analysis.nodes()) {
@@ -286,7 +288,8 @@ class InvertedMask : public Rule {
       if (expressions.op(sum) == Opcode::kClip || expressions.op(sum) == Opcode::kMax ||
           expressions.op(sum) == Opcode::kAdd)
         sum = expressions.producer(before_stretch(expressions, expressions.operand(sum, 0)));
-      if (expressions.op(sum) != Opcode::kReduceSum || expressions.dims(expressions.result(node)).size() < 2) continue;
+      if (expressions.op(sum) != Opcode::kReduceSum || expressions.dims(expressions.result(node)).size() < least_rank)
+        continue;
       const NodeId total = expressions.producer(before_stretch(expressions, expressions.operand(node, 0)));
       if (expressions.op(total) != Opcode::kReduceSum ||
           expressions.op_of(expressions.operand(total, 0)) != Opcode::kMul)
@@ -295,6 +298,19 @@ class InvertedMask : public Rule {
       if (weights) found.push_back({weights->mask, weights->at_one > weights->at_zero, node});
     }
     return found;
+  }
+
+  /// A mean of those that a mask is to leave out.
+  static void check_means(const ModelView& view, Reporter& out) {
+    if (!has_named_mask(view.analysis())) return;
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    for (const Kept& mean : kept_by_means(view, expressions, 0)) {
+      const auto keeps_ones = keeps_ones_by_name(view.model().name_of(mean.mask));
+      if (!keeps_ones || *keeps_ones == mean.keeps_ones) continue;
+      out.report(mean.node, fmt::format("the mean takes those where {} is {}, which by that name are to be left out",
+                                        Operand(view.analysis(), mean.mask).name(), mean.keeps_ones ? 1 : 0))
+          .fix("weigh with the mask as it is, not with what it leaves out");
+    }
   }
 
   struct Sense {
