@@ -66,13 +66,14 @@ class DeviceValue {
   void* data_ = nullptr;
 };
 
-/// A device behind its table. What it refuses is thrown as a DeviceFault with the device's words. Not thread-safe.
+/// A device, called through its table. What it refuses is thrown as a DeviceFault with the device's words. Not
+/// thread-safe.
 class Device {
  public:
   using Stream = tensorlint_stream;
 
-  /// `name`: "cuda:0", "emulated:1". The plug-in of that kind lies beside the program or in ../lib. Errors: a name that
-  /// is none, a plug-in that is missing or of another build, a device that its plug-in does not find.
+  /// `name`: "cuda:0", "emulated:1". The plug-in of that kind lies beside the program or in ../lib. Errors: not the
+  /// name of a device, a plug-in that is missing or of another build, a device that its plug-in does not find.
   static Result<std::unique_ptr<Device>> open(std::string_view name, std::uint64_t memory_limit);
   ~Device();
   Device(const Device&) = delete;

@@ -26,7 +26,7 @@
 
 extern "C" {
 
-/// An open device; what it is, its plug-in knows.
+/// An open device, whose type the plug-in defines.
 struct tensorlint_device;
 
 /// What a device did since it was opened.

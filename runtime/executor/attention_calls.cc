@@ -122,20 +122,20 @@ bool KernelMatcher::read_scores(ValueId value, std::set<NodeId>& formula, Writte
         break;
       case Opcode::kMul:
       case Opcode::kDiv: {
-        const bool turned = expressions_.op(node) == Opcode::kMul && exact_number(first);
-        const auto number = exact_number(turned ? first : second);
+        const bool swapped = expressions_.op(node) == Opcode::kMul && exact_number(first);
+        const auto number = exact_number(swapped ? first : second);
         if (!number) return false;
         request.scale = expressions_.op(node) == Opcode::kMul ? request.scale * *number : request.scale / *number;
-        value = turned ? second : first;
+        value = swapped ? second : first;
         break;
       }
       // What is added or selected after it is not scaled.
       case Opcode::kAdd: {
         if (is_masked || request.scale != 1) return false;
-        const bool turned = !is_of_product(first);
-        found.mask = turned ? first : second;
+        const bool swapped = !is_of_product(first);
+        found.mask = swapped ? first : second;
         request.mask_kind = kernels::AttentionMask::kAdded;
-        value = turned ? second : first;
+        value = swapped ? second : first;
         break;
       }
       case Opcode::kWhere: {
@@ -164,8 +164,8 @@ NodeId KernelMatcher::read_weights(ValueId value, std::set<NodeId>& formula, ker
     const NodeId node = readers.front();
     if (readers.size() == 2) {
       // What is not a number becomes 0.
-      const bool turned = model_.text(model_.op(model_.node(node)).name) != "IsNaN";
-      const NodeId test = turned ? readers.back() : node, select = turned ? node : readers.back();
+      const bool swapped = model_.text(model_.op(model_.node(node)).name) != "IsNaN";
+      const NodeId test = swapped ? readers.back() : node, select = swapped ? node : readers.back();
       if (model_.text(model_.op(model_.node(test)).name) != "IsNaN" || expressions_.op(select) != Opcode::kWhere ||
           expressions_.operand(select, 0) != expressions_.result(test) ||
           exact_number(expressions_.operand(select, 1)) != 0.0 || expressions_.operand(select, 2) != value ||

@@ -377,7 +377,7 @@ class Planner {
         ++call;
         continue;
       }
-      const std::string why = names.size() != 1 ? "the model places it on several devices, or on any"
+      const std::string why = names.size() != 1 ? "the model does not place it on one device"
                                                 : fmt::format("the model places it on {}", *names.begin());
       for (const NodeId node : call->second.nodes) left_[node] = why;
       call = calls_.erase(call);
@@ -404,7 +404,7 @@ class Planner {
         if (place.reason.empty()) place.reason = "no kernel";
       } else if (part->second.is_unused) {
         place.kind = NodePlace::Kind::kUnused;
-        place.reason = fmt::format("nothing else reads it than what `{}` stands for", model_.label(part->second.call));
+        place.reason = fmt::format("read only by nodes that `{}` replaces", model_.label(part->second.call));
       } else {
         place.kind = NodePlace::Kind::kKernel;
         place.device = calls_.at(part->second.call).device;

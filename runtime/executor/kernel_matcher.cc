@@ -195,16 +195,16 @@ std::vector<KernelMatcher::Tail> KernelMatcher::tails(ValueId value) const {
 
 bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call) {
   // All that the results are made of, back to the operands.
-  std::set<NodeId> behind;
+  std::set<NodeId> candidates;
   const GraphId graph = model_.value(call.results[0].value).graph;
   Nodes pending{call.node};
   while (!pending.empty()) {
     const NodeId node = pending.back();
     pending.pop_back();
-    if (node == NodeId::kNone || is_taken(node) || behind.contains(node)) continue;
+    if (node == NodeId::kNone || is_taken(node) || candidates.contains(node)) continue;
     if (model_.node(node).graph != graph) continue;  // which a body or function reads, and does not compute
-    if (behind.size() == kMaxNodes) break;           // the rest is computed as it was, and perhaps nobody reads it
-    behind.insert(node);
+    if (candidates.size() == kMaxNodes) break;       // the rest is computed as it was, and perhaps nobody reads it
+    candidates.insert(node);
     const auto read = [&](ValueId value) {
       if (value != ValueId::kAbsent && std::ranges::find(operands, value) == operands.end())
         pending.push_back(expressions_.producer(value));
@@ -218,14 +218,14 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
       if (value == ValueId::kAbsent || std::ranges::find(call.results, value, &CallResult::value) != call.results.end())
         return false;
       return readers_.is_output(value) ||
-             std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !behind.contains(reader); });
+             std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !candidates.contains(reader); });
     });
   };
-  const Nodes latest_first(behind.rbegin(), behind.rend());
+  const Nodes latest_first(candidates.rbegin(), candidates.rend());
   for (bool changed = true; changed;) {
     changed = false;
     for (const NodeId node : latest_first)
-      if (behind.contains(node) && is_needed(node)) changed = behind.erase(node) > 0;
+      if (candidates.contains(node) && is_needed(node)) changed = candidates.erase(node) > 0;
   }
   // Attributes of the call of a function may be others each time.
   const auto refers = [&](NodeId node) {
@@ -233,10 +233,10 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
                                [](const Attribute& attribute) { return !attribute.reference.empty(); });
   };
   for (const NodeId node : formula)
-    if (!behind.contains(node) || refers(node)) return false;
+    if (!candidates.contains(node) || refers(node)) return false;
   call.nodes.assign(formula.begin(), formula.end());
   sort_unique(call.nodes);
-  for (const NodeId node : behind)
+  for (const NodeId node : candidates)
     if (!formula.contains(node)) call.unused.push_back(node);
   return true;
 }

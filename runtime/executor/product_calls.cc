@@ -173,7 +173,7 @@ void KernelMatcher::add_einsum(NodeId node) {
     if (is_made(label) || label_extents.at(label) == 1) continue;
     if (!factors[1].has(label)) return leave(node, "there is no kernel for sums of one operand");
     if (!inner.extend(label_extents.at(label), factors[0].stride(label), factors[1].stride(label)))
-      return leave(node, "there is no kernel for sums over axes that lie apart");
+      return leave(node, "there is no kernel for sums over axes that are not adjacent");
   }
   for (const int label : labels[1])
     if (!is_made(label) && label_extents.at(label) != 1 && !factors[0].has(label))

@@ -252,7 +252,7 @@ TEST_F(CublasLtProducts, LibrariesThatAreNone) {
   EXPECT_EQ(loading(beside_the_test("libcublaslt_without_product.so")),
             "emulated:0: the library is not a cublasLt of CUDA 12 or 13: it lacks cublasLtMatmul");
   EXPECT_EQ(loading(beside_the_test("libtensorlint_emulated.so")),
-            "emulated:0: cublasLt needs a GPU, and this device is none");
+            "emulated:0: cublasLt needs a GPU; this device is emulated");
   // What is not there is not used.
   Result<std::unique_ptr<Device>> other = Device::open("emulated:1", kMemory);
   ASSERT_TRUE(other.ok());

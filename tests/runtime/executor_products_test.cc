@@ -70,7 +70,8 @@ TEST_F(ExecutingProducts, EinsumOfTwoOperands) {
   EXPECT_EQ(of("ijk,kl->jl", "1, 4, 5", "5, 6"), kernel);
   EXPECT_EQ(of("ijk,kl->jl", "2, 4, 5", "5, 6"), "host: there is no kernel for sums of one operand");
   EXPECT_EQ(of("kl,ijk->jl", "5, 6", "2, 4, 5"), "host: there is no kernel for sums of one operand");
-  EXPECT_EQ(of("bij,bji->b", "3, 4, 5", "3, 5, 4"), "host: there is no kernel for sums over axes that lie apart");
+  EXPECT_EQ(of("bij,bji->b", "3, 4, 5", "3, 5, 4"),
+            "host: there is no kernel for sums over axes that are not adjacent");
   EXPECT_EQ(of("ii,ij->ij", "4, 4", "4, 3"), "host: there is no kernel for diagonals");
   EXPECT_EQ(places("g (float[4, 3] a) => (y) { y = Einsum <equation = \"ij->ji\"> (a) }").at("y"),
             "host: there is no kernel for 1 operands");

@@ -104,7 +104,7 @@ class CublasLt {
       return nullptr;
     }
     if (marker != nullptr && ::dlsym(library, marker) == nullptr) {
-      error = "cublasLt needs a GPU, and this device is none";
+      error = "cublasLt needs a GPU; this device is emulated";
       return nullptr;
     }
     // Never closed: it has threads, and state of the driver, that may outlive a device.
@@ -136,7 +136,7 @@ class CublasLt {
     if (const char* const why = kernels::column_product(request, has_addend, &product); why != nullptr)
       return std::string("cublasLt does not take the product, because ") + why;
     std::string error;
-    Kept* const kept = keep(request.dtype, product, request.addend.data, error);
+    CachedPlan* const kept = keep(request.dtype, product, request.addend.data, error);
     if (kept == nullptr) return error;
     void* const memory = kept->workspace_bytes == 0 ? nullptr : workspace(kept->workspace_bytes);
     if (kept->workspace_bytes != 0 && memory == nullptr) return "cublasLt: there is no memory for its workspace";
@@ -186,7 +186,7 @@ class CublasLt {
   };
 
   /// A shape with the algorithm that was chosen for it.
-  struct Kept {
+  struct CachedPlan {
     Owned product, first, second, addend, result;
     CublasLtFunctions::Algorithm algorithm{};
     std::size_t workspace_bytes = 0;
@@ -254,11 +254,11 @@ class CublasLt {
   }
 
   /// Null, with an error, where the library refuses the shape.
-  Kept* keep(kernels::Dtype dtype, const kernels::ColumnProduct& product, const void* bias, std::string& error) {
+  CachedPlan* keep(kernels::Dtype dtype, const kernels::ColumnProduct& product, const void* bias, std::string& error) {
     const auto found = kept_.find(key_of(dtype, product));
-    Kept* kept = found == kept_.end() ? nullptr : &found->second;
+    CachedPlan* kept = found == kept_.end() ? nullptr : &found->second;
     if (kept == nullptr) {
-      Kept made;
+      CachedPlan made;
       error = make(dtype, product, bias, made);
       if (!error.empty()) return nullptr;
       if (kept_.size() == kMostKept) kept_.clear();  // descriptors of work under way are not read any more
@@ -283,7 +283,7 @@ class CublasLt {
     return key;
   }
 
-  std::string make(kernels::Dtype dtype, const kernels::ColumnProduct& product, const void* bias, Kept& made) {
+  std::string make(kernels::Dtype dtype, const kernels::ColumnProduct& product, const void* bias, CachedPlan& made) {
     const bool is_double = dtype == kernels::Dtype::kFloat64;
     const bool has_bias = product.kind == kernels::ColumnAddend::kBias;
     const int compute = is_double                                         ? kCompute64F
@@ -337,7 +337,7 @@ class CublasLt {
 
   /// Sums that are split over blocks are brought together in the compute type and in a fixed order: in the type of the
   /// result they would be rounded between, and in place whichever block is first would be.
-  std::string choose(Kept& made) {
+  std::string choose(CachedPlan& made) {
     Owned preference;
     std::string failed =
         text_of("cublasLtMatmulPreferenceCreate",
@@ -366,7 +366,7 @@ class CublasLt {
   const bool uses_tf32_;
   CublasLtFunctions call_{};
   CublasLtFunctions::Handle handle_ = nullptr;
-  std::map<Key, Kept> kept_;
+  std::map<Key, CachedPlan> kept_;
 };
 
 }  // namespace tensorlint::plugins

@@ -43,7 +43,7 @@ struct Pages {
   unsigned char* data = nullptr;
   std::size_t bytes = 0;
 
-  bool reach(bool on) const { return ::mprotect(first, pages, on ? PROT_READ | PROT_WRITE : PROT_NONE) == 0; }
+  bool set_accessible(bool on) const { return ::mprotect(first, pages, on ? PROT_READ | PROT_WRITE : PROT_NONE) == 0; }
   /// While it is reachable.
   bool is_intact() const {
     for (const unsigned char* at = first; at < first + pages; ++at) {
@@ -201,15 +201,15 @@ class EmulatedDevice {
     const ValueReference value = find("copy_in", to, bytes);
     if (value == nullptr) return 1;
     const auto* const first = static_cast<const unsigned char*>(from);
-    return put(kTensorlintCopiesIn, "copy_in", {value},
-               [this, value = value.get(), data = std::vector<unsigned char>(first, first + bytes)] {
-                 ++state.counts.copies_in;
-                 state.counts.bytes_in += data.size();
-                 return write("copy_in", *value, [&] {
-                   if (!data.empty()) std::memcpy(value->pages.data, data.data(), data.size());
-                   return data.size();
-                 });
-               });
+    return enqueue(kTensorlintCopiesIn, "copy_in", {value},
+                   [this, value = value.get(), data = std::vector<unsigned char>(first, first + bytes)] {
+                     ++state.counts.copies_in;
+                     state.counts.bytes_in += data.size();
+                     return write("copy_in", *value, [&] {
+                       if (!data.empty()) std::memcpy(value->pages.data, data.data(), data.size());
+                       return data.size();
+                     });
+                   });
   }
 
   int copy_out(void* to, const void* from, std::size_t bytes) {
@@ -218,16 +218,16 @@ class EmulatedDevice {
     if (value == nullptr) return 1;
     // What a host finds that does not wait.
     if (bytes > 0) std::memset(to, kRed, bytes);
-    return put(kTensorlintCopiesOut, "copy_out", {value},
-               [this, value = value.get(), to, bytes, at = state.counts.calls] {
-                 if (!value->is_written) return state.fail("copy_out: the value was never written");
-                 ++state.counts.copies_out;
-                 state.counts.bytes_out += bytes;
-                 value->pages.reach(true);
-                 if (bytes > 0 && at > forsaken_) std::memcpy(to, value->pages.data, bytes);
-                 value->pages.reach(false);
-                 return 0;
-               });
+    return enqueue(kTensorlintCopiesOut, "copy_out", {value},
+                   [this, value = value.get(), to, bytes, at = state.counts.calls] {
+                     if (!value->is_written) return state.fail("copy_out: the value was never written");
+                     ++state.counts.copies_out;
+                     state.counts.bytes_out += bytes;
+                     value->pages.set_accessible(true);
+                     if (bytes > 0 && at > abandoned_before_) std::memcpy(to, value->pages.data, bytes);
+                     value->pages.set_accessible(false);
+                     return 0;
+                   });
   }
 
   template <typename Launch>
@@ -245,10 +245,10 @@ class EmulatedDevice {
           return state.fail("launch: an output is an operand, too");
     std::vector<Value*> reached;
     for (const ValueReference& value : values) reached.push_back(value.get());
-    return put(kTensorlintKernels, "launch", std::move(values),
-               [this, operands, reached = std::move(reached), launch = std::move(launch)] {
-                 return run(operands, reached, launch);
-               });
+    return enqueue(kTensorlintKernels, "launch", std::move(values),
+                   [this, operands, reached = std::move(reached), launch = std::move(launch)] {
+                     return run(operands, reached, launch);
+                   });
   }
 
   std::size_t workspace_bytes() const { return workspace_.bytes; }
@@ -258,10 +258,10 @@ class EmulatedDevice {
     if (bytes > workspace_.bytes) {
       workspace_.unmap();
       if (!map(bytes, workspace_)) return nullptr;
-      workspace_.reach(true);
+      workspace_.set_accessible(true);
       std::memset(workspace_.data, 0, ticket_bytes());
     }
-    workspace_.reach(true);
+    workspace_.set_accessible(true);
     kernels::emulator::register_buffer(workspace_.data, workspace_.bytes, 4, kernels::emulator::Access::kWriteFirst,
                                        "workspace");
     kernels::emulator::mark_written(workspace_.data, ticket_bytes());
@@ -273,7 +273,7 @@ class EmulatedDevice {
   void* library_workspace(std::size_t bytes) {
     library_workspace_.unmap();
     if (!map(bytes, library_workspace_)) return nullptr;
-    library_workspace_.reach(true);
+    library_workspace_.set_accessible(true);
     return library_workspace_.data;
   }
 
@@ -313,7 +313,7 @@ class EmulatedDevice {
   int host_wait(std::uint32_t event) {
     if (const int failed = begin("host_wait"); failed != 0) return failed;
     if (++state.counts.waits == skipped_) {
-      forsaken_ = state.counts.calls;
+      abandoned_before_ = state.counts.calls;
       return 0;
     }
     if (event >= recorded_.size() || recorded_[event] == 0)
@@ -356,12 +356,12 @@ class EmulatedDevice {
     pages.bytes = bytes;
     pages.data = pages.first + pages.pages - round_up(bytes, kAlignment);
     if (bytes == 0) pages.data -= kAlignment;
-    if (!pages.reach(true)) {
+    if (!pages.set_accessible(true)) {
       pages.unmap();
       return state.fail("the system has no memory left"), false;
     }
     std::memset(pages.first, kRed, pages.pages);
-    pages.reach(false);
+    pages.set_accessible(false);
     return true;
   }
 
@@ -377,7 +377,8 @@ class EmulatedDevice {
     return nullptr;
   }
 
-  int put(tensorlint_stream stream, const char* call, std::vector<ValueReference> values, std::function<int()> run) {
+  int enqueue(tensorlint_stream stream, const char* call, std::vector<ValueReference> values,
+              std::function<int()> run) {
     if (fails_now_) run = [this, call] { return state.fail(std::string(call) + ": made to fail late"); };
     streams_[stream].push_back({.kind = Work::Kind::kRun,
                                 .step = state.step,
@@ -402,7 +403,7 @@ class EmulatedDevice {
       }
       int failed = 0;
       if (chosen == streams_.size()) {
-        failed = state.fail("nothing that is under way leads to what is waited for");
+        failed = state.fail("deadlock: no queued work leads to the awaited event");
       } else {
         const Work work = std::move(streams_[chosen].front());
         streams_[chosen].pop_front();
@@ -432,10 +433,10 @@ class EmulatedDevice {
   /// `write` gives how many bytes it wrote.
   template <typename Write>
   int write(const char* call, Value& value, const Write& write) {
-    value.pages.reach(true);
+    value.pages.set_accessible(true);
     value.is_written |= write() == value.pages.bytes;
     const int failed = value.pages.is_intact() ? 0 : state.fail(std::string(call) + ": the red zone was written");
-    value.pages.reach(false);
+    value.pages.set_accessible(false);
     return failed;
   }
 
@@ -458,7 +459,7 @@ class EmulatedDevice {
     for (Value* const value : reached) {
       if (value->pages.bytes > 0) kernels::emulator::unregister_buffer(value->pages.data);
       if (failed == 0 && !value->pages.is_intact()) failed = state.fail("a kernel wrote outside of its operands");
-      value->pages.reach(false);
+      value->pages.set_accessible(false);
     }
     for (std::size_t i = 0; i < operands.size() && failed == 0; ++i) values[i]->is_written |= operands[i].is_output;
     return failed;
@@ -467,14 +468,14 @@ class EmulatedDevice {
   void leave_workspace() {
     if (!is_workspace_reached_) return;
     kernels::emulator::unregister_buffer(workspace_.data);
-    workspace_.reach(false);
+    workspace_.set_accessible(false);
     is_workspace_reached_ = false;
   }
 
   int reach(const KernelOperand& operand, Value& value, std::vector<Value*>& reached) {
     if (!operand.is_output && !value.is_written) return state.fail("launch: an operand was never written");
     if (std::find(reached.begin(), reached.end(), &value) != reached.end()) return 0;
-    value.pages.reach(true);
+    value.pages.set_accessible(true);
     reached.push_back(&value);
     if (value.pages.bytes > 0)
       kernels::emulator::register_buffer(
@@ -505,8 +506,9 @@ class EmulatedDevice {
   std::size_t ahead_ = 0;      ///< a stream
   std::uint64_t failing_ = 0;  ///< the number of a call
   bool fails_late_ = false, fails_now_ = false, hides_steps_ = false;
-  std::uint64_t skipped_ = 0;   ///< the number of a wait
-  std::uint64_t forsaken_ = 0;  ///< the call up to which copies do not reach the host, which has perhaps given up `to`
+  std::uint64_t skipped_ = 0;  ///< the number of a wait
+  std::uint64_t abandoned_before_ =
+      0;  ///< the call up to which copies do not reach the host, which has perhaps given up `to`
 };
 
 }  // namespace
