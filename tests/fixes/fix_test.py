@@ -73,6 +73,22 @@ class FixTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertEqual(self.out.read_bytes(), (SAMPLES / "regression_ok.onnx").read_bytes())
 
+    def test_a_line_of_a_string_is_not_a_comment(self) -> None:
+        """What goes above a node goes above its comments, and not into a string of the node above it."""
+        model, fixed = self.out.with_name("m.onnxtxt"), self.out.with_name("o.onnxtxt")
+        strings = 't = StringNormalizer<stopwords=["a", "\n#\n# b"]>(s)'
+        for nodes, arguments in (("y = Add(x, h)", ["--unsafe"]), ("y = Max(a, b)\na = Neg(x)\nb = Abs(x)", [])):
+            for comments in ("", "# of y\n  # of y, too\n"):
+                with self.subTest(nodes, comments=comments):
+                    model.write_text(f'<ir_version: 8, opset_import: ["" : 18]>\ng (float[N] x, float16[N] h, string[M] s) => (float[N] y, string[K] t) {{\n{strings}\n{comments}{nodes}\n}}\n')
+                    result = fix(*arguments, "-o", str(fixed), str(model))
+                    self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                    text = fixed.read_text()
+                    self.assertIn(strings + "\n", text)
+                    self.assertIn(comments + ("y = " if arguments else "a = "), text)
+                    again = subprocess.run([TOOL, "check", str(fixed)], capture_output=True, text=True, timeout=60, check=False)
+                    self.assertEqual(again.returncode, 0, again.stdout)
+
     def test_wrong_use_and_bad_files_are_refused(self) -> None:
         sample = str(SAMPLES / "regression_bad.onnx")
         self.out.write_bytes(b"\x89PNG\r\n\x1a\n")

@@ -140,8 +140,9 @@ std::optional<GraphText> TextPlaces::find(GraphId id) const {
 }
 
 std::optional<std::size_t> TextPlaces::mark_of(const Comment& comment) const {
-  std::size_t begin = 0;
-  for (std::uint32_t line = 1; line < comment.line; ++line) begin = line_end(begin);
+  const std::vector<std::size_t>& begins = line_begins();
+  if (comment.line == 0 || comment.line > begins.size()) return std::nullopt;
+  const std::size_t begin = begins[comment.line - 1];
   std::size_t end = line_end(begin);
   while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
   if (end < begin + comment.text.size() || file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
@@ -156,6 +157,23 @@ std::size_t TextPlaces::line_begin(std::size_t at) const {
   if (at == 0) return 0;
   const std::size_t newline = file_.rfind('\n', at - 1);
   return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+const std::vector<std::size_t>& TextPlaces::line_begins() const {
+  if (line_begins_.empty())
+    for (std::size_t begin = 0; begin < file_.size(); begin = line_end(begin)) line_begins_.push_back(begin);
+  return line_begins_;
+}
+
+std::uint32_t TextPlaces::line_number(std::size_t at) const {
+  const std::vector<std::size_t>& begins = line_begins();
+  return static_cast<std::uint32_t>(std::ranges::upper_bound(begins, at) - begins.begin());
+}
+
+std::string_view TextPlaces::indentation(std::size_t at) const {
+  constexpr std::size_t kMostBlanks = 64;
+  const std::size_t begin = line_begin(at);
+  return file_.substr(begin, std::min(at - begin, kMostBlanks));
 }
 
 std::size_t TextPlaces::line_end(std::size_t at) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,7 +69,10 @@ class TextPlaces {
   bool ends_line(std::size_t at) const;
   /// How the file ends its lines.
   std::string_view line_break() const;
-  std::string_view indentation(std::size_t at) const { return file_.substr(line_begin(at), at - line_begin(at)); }
+  /// The blanks that a line begins with up to there, no more than people write: any number of lines get them.
+  std::string_view indentation(std::size_t at) const;
+  /// From 1, of the line that the byte is on.
+  std::uint32_t line_number(std::size_t at) const;
 
  private:
   Lexer at(const Position& position) const;
@@ -77,8 +81,11 @@ class TextPlaces {
   std::optional<Span> entry(Lexer& lexer, const Visit& visit) const;
   bool find_attributes(Lexer& lexer, NodeText& found) const;
 
+  const std::vector<std::size_t>& line_begins() const;
+
   std::string_view file_;
   const Model& model_;
+  mutable std::vector<std::size_t> line_begins_;  // made when it is asked for
 };
 
 }  // namespace tensorlint::text

@@ -77,16 +77,24 @@ class TextEditor {
       splices_.push_back({{next.span.begin, next.span.begin}, fmt::format("{} ", node)});
       return;
     }
-    std::size_t line = places_.line_begin(next.span.begin);
-    while (line > 0) {
-      const std::size_t above = places_.line_begin(line - 1);
-      const std::size_t first = file_.find_first_not_of(" \t", above);
-      if (first >= line || file_[first] != '#') break;
-      line = above;
-    }
+    const std::size_t line = line_above(next.span.begin);
     splices_.push_back(
         {{line, line},
          fmt::format("{}{}{}{}", places_.indentation(next.span.begin), node, comment, places_.line_break())});
+  }
+
+  /// Where the comments begin that stand right above what begins a line. Any number of nodes go there: it is looked for
+  /// once.
+  std::size_t line_above(std::size_t at) {
+    const auto [known, is_new] = lines_above_.try_emplace(at, places_.line_begin(at));
+    if (!is_new) return known->second;
+    // Not every line that begins with `#` is a comment: strings have lines, too.
+    std::size_t& line = known->second;
+    auto comment = std::ranges::lower_bound(model_.comments, places_.line_number(line), {}, &Comment::line);
+    for (std::uint32_t number = places_.line_number(line); comment != model_.comments.begin();
+         line = places_.line_begin(line - 1))
+      if (--comment; !comment->alone || comment->line != --number) break;
+    return line;
   }
 
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
@@ -230,23 +238,22 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const RemoveComment& removal) {
-    for (const Comment& comment : model_.comments) {
-      if (comment.line != removal.line) continue;
-      const auto found = places_.mark_of(comment);
-      if (!found) return lost();
-      const std::size_t mark = *found;
-      std::size_t end = places_.line_end(mark);
-      if (comment.alone) {
-        splices_.push_back({{places_.line_begin(mark), end}, {}});
-        return std::nullopt;
-      }
-      while (end > mark && (file_[end - 1] == '\n' || file_[end - 1] == '\r')) --end;
-      std::size_t from = mark;
-      while (from > 0 && (file_[from - 1] == ' ' || file_[from - 1] == '\t')) --from;
-      splices_.push_back({{from, end}, {}});
+    const auto comment = std::ranges::lower_bound(model_.comments, removal.line, {}, &Comment::line);
+    if (comment == model_.comments.end() || comment->line != removal.line)
+      return Error{fmt::format("there is no comment on line {}", removal.line), {}};
+    const auto found = places_.mark_of(*comment);
+    if (!found) return lost();
+    const std::size_t mark = *found;
+    std::size_t end = places_.line_end(mark);
+    if (comment->alone) {
+      splices_.push_back({{places_.line_begin(mark), end}, {}});
       return std::nullopt;
     }
-    return Error{fmt::format("there is no comment on line {}", removal.line), {}};
+    while (end > mark && (file_[end - 1] == '\n' || file_[end - 1] == '\r')) --end;
+    std::size_t from = mark;
+    while (from > 0 && (file_[from - 1] == ' ' || file_[from - 1] == '\t')) --from;
+    splices_.push_back({{from, end}, {}});
+    return std::nullopt;
   }
 
   /// An item more in a list of the header, which has to be there.
@@ -389,6 +396,7 @@ class TextEditor {
   const Model& model_;
   text::TextPlaces places_;
   std::map<NodeId, std::optional<NodeText>> texts_;
+  std::map<std::size_t, std::size_t> lines_above_;
   IdVector<NodeId, bool> removed_;
   std::vector<Splice> splices_;
   std::map<NodeId, std::map<std::uint32_t, std::string>> grown_;
