@@ -189,6 +189,37 @@ class HostileRunTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.run_graph(f"g ({inputs}) => (y) {{ {body} }}"), "")
 
+    def outcome(self, graph: str, *options: str) -> subprocess.CompletedProcess[str]:
+        self.model.write_text(f'<ir_version: 10, opset_import: ["": 22]>\n{graph}')
+        command = [os.environ["TENSORLINT_BINARY"], "run", str(self.model), "--seed", "1", *options]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def test_integers_that_float64_does_not_hold_are_sampled(self) -> None:
+        grid = "g = Constant <value = float[1,1,3,2] {-0.6667, 0.0, 0.0, 0.0, 0.6667, 0.0}> ()"
+        for dtype, elements in (("int64", [2**53 + 1, MOST, LEAST]), ("uint64", [2**53 + 1, 2**64 - 1, 2**63])):
+            with self.subTest(dtype):
+                text = ", ".join(map(str, elements))
+                result = self.outcome(f'g () => ({dtype}[1,1,1,3] y) {{ x = Constant <value = {dtype}[1,1,1,3] {{{text}}}> () {grid} y = GridSample <mode = "nearest"> (x, g) }}')
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(f"[{text}]", result.stdout)
+        # Between such numbers there are some that no element has: the last one is as near as the dtype comes.
+        result = self.outcome(f"g () => (int64[1,1,1,3] y) {{ x = Constant <value = int64[1,1,1,3] {{{MOST}, {MOST}, {MOST}}}> () {grid} y = GridSample (x, g) }}")
+        self.assertNotIn("-", result.stdout)
+
+    def test_sizes_that_keep_no_aspect_ratio(self) -> None:
+        for shape, sizes, policy in (("1,1000", [2**62, 1], "not_smaller"), ("1,1000", [2**55, 1], "not_smaller"), ("0,10", [5, 5], "not_smaller"), ("0,10", [0, 5], "not_larger")):
+            with self.subTest(shape, sizes=sizes):
+                resize = f's = Constant <value_ints = {sizes}> () y = Resize <keep_aspect_ratio_policy = "{policy}"> (x, , , s)'
+                result = self.outcome(f"g (float[{shape}] x) => (y) {{ {resize} }}", "--force")
+                self.assertEqual(result.returncode, 2, result.stdout)
+                self.assertRegex(result.stderr, r"axis \d cannot be resized by")
+
+    def test_windows_of_extents_beyond_int64(self) -> None:
+        for strides in (2**62, MOST):
+            text = f"k = Constant <value_ints = [1, 1, 3]> () y = MaxUnpool <kernel_shape = [2], strides = [{strides}]> (x, i, k)"
+            result = self.outcome(f"g (float[1,1,4] x, int64[1,1,4] i) => (y) {{ {text} }}", "--force")
+            self.assertEqual(result.returncode, 2, result.stdout)
+
     def test_refusals_say_why(self) -> None:
         for why, graph in REFUSED:
             with self.subTest(why):

@@ -2,6 +2,7 @@
 // NonMaxSuppression (10, 11), GridSample (16, 20, 22), AffineGrid (20), Col2Im (18), CenterCropPad (18).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory_resource>
 #include <numeric>
 #include <vector>
@@ -339,21 +340,51 @@ Sampler read_sampler(Evaluation& e) {
   return sampler;
 }
 
+/// Without the fraction, as far as the dtype reaches.
+void store_truncated(HostTensor& result, const double* numbers, Memory& memory) {
+  List<std::int64_t> whole(result.size(), memory.resource());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (numbers[i] < 0x1p63)
+      whole[i] = truncated(numbers[i]);
+    else if (result.dtype() != DType::kUint64)
+      whole[i] = std::numeric_limits<std::int64_t>::max();
+    else  // by its bits
+      whole[i] = numbers[i] < 0x1p64 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(numbers[i])) : -1;
+  }
+  store(result, 0, whole.size(), whole.data());
+}
+
 void grid_sample(Evaluation& e) {
   const Sampler sampler = read_sampler(e);
-  const HostTensor data = to_float64(e.operand(0), e.memory()), grid = to_float64(e.operand(1), e.memory());
+  const bool is_nearest = sampler.sampling == Sampling::kNearest && !e.asks_amplitude();
+  const HostTensor data = is_nearest ? e.operand(0) : to_float64(e.operand(0), e.memory());
+  const HostTensor grid = to_float64(e.operand(1), e.memory());
   HostTensor& result = e.result();
   if (result.size() == 0) return;
   if (data.size() == 0) e.fail("there is nothing to sample");
   const auto batch = static_cast<std::size_t>(data.extent(0)), channels = static_cast<std::size_t>(data.extent(1));
   const std::size_t plane = data.size() / batch / channels, points = result.size() / batch / channels;
   const std::size_t spatial = data.rank() - 2;
+  const auto taps_at = [&](std::size_t n, std::size_t point) {
+    return grid_taps(sampler, grid.as<double>().data() + (n * points + point) * spatial, data.extents());
+  };
+  if (is_nearest) {
+    // Elements as they were, whatever they are.
+    HostTensor moved = zeros(result.dtype(), result.extents(), e.memory());
+    move_elements(moved, e.operand(0), [&](auto* to, const auto* from) {
+      for (std::size_t n = 0; n < batch; ++n)
+        for (std::size_t point = 0; point < points; ++point)
+          for (const Tap& tap : taps_at(n, point))
+            for (std::size_t c = n * channels; c < (n + 1) * channels; ++c)
+              to[c * points + point] = from[c * plane + tap.position];
+    });
+    return e.set(0, std::move(moved));
+  }
   HostTensor wide(DType::kFloat64, result.extents(), e.memory());
   double* const out = wide.as_mutable<double>().data();
   for (std::size_t n = 0; n < batch; ++n)
     for (std::size_t point = 0; point < points; ++point) {
-      const std::vector<Tap> taps =
-          grid_taps(sampler, grid.as<double>().data() + (n * points + point) * spatial, data.extents());
+      const std::vector<Tap> taps = taps_at(n, point);
       for (std::size_t c = 0; c < channels; ++c) {
         const double* const image = data.as<double>().data() + (n * channels + c) * plane;
         double sum = 0;
@@ -361,12 +392,9 @@ void grid_sample(Evaluation& e) {
         out[(n * channels + c) * points + point] = sum;
       }
     }
-  // Nearest elements of other types than floats are elements as they were.
   if (is_float(result.dtype())) return store(result, 0, result.size(), out);
   if (!is_integer_or_bool(result.dtype())) e.fail("{} cannot be sampled", to_text(result.dtype()));
-  List<std::int64_t> whole(result.size(), e.memory().resource());
-  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<std::int64_t>(out[i]);
-  store(result, 0, whole.size(), whole.data());
+  store_truncated(result, out, e.memory());
 }
 
 // --- AffineGrid

@@ -236,14 +236,23 @@ void max_unpool(Evaluation& e) {
   const auto pads = ops::spatial_attribute(e.in(), "pads", 2 * spatial, 0, std::numeric_limits<std::int64_t>::min());
   if (!kernel || !strides || !pads) e.fail("the attributes of its windows do not fit");
   Extents extents{data.extent(0), data.extent(1)};
-  for (std::size_t axis = 0; axis < spatial; ++axis)
-    extents.push_back((data.extent(axis + 2) - 1) * (*strides)[axis] - (*pads)[axis] - (*pads)[axis + spatial] +
-                      (*kernel)[axis]);
+  std::fill_n(result.mutable_raw(), result.bytes(), std::byte{0});
+  if (data.size() == 0) return;
+  std::int64_t elements = data.extent(0) * data.extent(1);
+  for (std::size_t axis = 0; axis < spatial; ++axis) {
+    std::int64_t extent = 0;
+    if (__builtin_mul_overflow(data.extent(axis + 2) - 1, (*strides)[axis], &extent) ||
+        __builtin_sub_overflow(extent, (*pads)[axis], &extent) ||
+        __builtin_sub_overflow(extent, (*pads)[axis + spatial], &extent) ||
+        __builtin_add_overflow(extent, (*kernel)[axis], &extent) || extent < 0 ||
+        __builtin_mul_overflow(elements, std::max<std::int64_t>(extent, 1), &elements))
+      e.fail("the data was not pooled with these windows along axis {}", axis + 2);
+    extents.push_back(extent);
+  }
   const std::vector<std::int64_t> indices = e.integers(1);
   if (indices.size() != data.size()) e.fail("{} indices for {} elements", indices.size(), data.size());
   const std::vector<std::int64_t> to = strides_of(result.extents());
   const auto total = static_cast<std::int64_t>(element_count(extents));
-  std::fill_n(result.mutable_raw(), result.bytes(), std::byte{0});
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] < 0 || indices[i] >= total)
       e.fail("index {} is outside the {} elements of the result", indices[i], total);

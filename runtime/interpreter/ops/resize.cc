@@ -251,6 +251,13 @@ void resize_axes(Evaluation& e, const std::vector<ResizedAxis>& axes, const Meth
   store_rounded(result, done);
 }
 
+/// What an axis becomes: refused where no tensor has as many elements.
+std::int64_t target_of(Evaluation& e, std::size_t axis, double scale, double target) {
+  if (!(target >= 0 && target < 0x1p53))
+    e.fail("axis {} cannot be resized by {}", axis, std::isnan(scale) ? std::fabs(scale) : scale);
+  return static_cast<std::int64_t>(target);
+}
+
 /// The extent times the scale, rounded down: in float64, where a float32 scale and an extent multiply exactly.
 ResizedAxis scaled_axis(Evaluation& e, std::size_t axis, double scale, double part) {
   ResizedAxis resized;
@@ -259,8 +266,8 @@ ResizedAxis scaled_axis(Evaluation& e, std::size_t axis, double scale, double pa
   resized.scale = scale;
   resized.length = static_cast<double>(resized.extent) * scale;
   const double target = std::floor(resized.length * part);
-  if (!(scale > 0) || !(target >= 0 && target < 0x1p53)) e.fail("axis {} cannot be resized by {}", axis, scale);
-  resized.target = static_cast<std::int64_t>(target);
+  if (!(scale > 0)) e.fail("axis {} cannot be resized by {}", axis, scale);
+  resized.target = target_of(e, axis, scale, target);
   if (part != 1) resized.length = target;
   return resized;
 }
@@ -285,7 +292,7 @@ std::vector<ResizedAxis> sized_axes(Evaluation& e, const std::vector<std::size_t
   for (ResizedAxis& axis : resized) {
     axis.scale = *common;
     axis.length = *common * static_cast<double>(axis.extent);
-    axis.target = static_cast<std::int64_t>(axis.length + 0.5);
+    axis.target = target_of(e, axis.axis, axis.scale, axis.length + 0.5);
   }
   return resized;
 }
