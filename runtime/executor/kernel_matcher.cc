@@ -241,6 +241,14 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
   return true;
 }
 
+bool KernelMatcher::fails(NodeId node) const {
+  const auto& violations = analysis_.violations();
+  auto violation = std::ranges::lower_bound(violations, node, {}, &dataflow::NodeViolation::node);
+  for (; violation != violations.end() && violation->node == node; ++violation)
+    if (violation->certainty == ops::Certainty::kMust && !ops::is_about_declared_shape(violation->kind())) return true;
+  return false;
+}
+
 bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula) {
   call.node = expressions_.producer(call.results[0].value);
   for (CallResult& result : call.results) {
@@ -251,6 +259,8 @@ bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands,
     result.extents = *shape;
   }
   if (!take_nodes(operands, formula, call)) return false;
+  for (const Nodes* const nodes : {&call.nodes, &call.unused})
+    if (std::ranges::any_of(*nodes, [&](NodeId node) { return fails(node); })) return false;
   for (const Nodes* const nodes : {&call.nodes, &call.unused})
     for (const NodeId node : *nodes) taken_[node] = true;
   calls_.emplace(call.node, std::move(call));

@@ -66,6 +66,8 @@ class KernelMatcher {
   bool take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
   bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
   bool is_taken(NodeId node) const { return taken_[node]; }
+  /// For certain: the interpreter says in what way.
+  bool fails(NodeId node) const;
   /// By the registry of kernels; for a dtype that it lacks it leaves the node.
   bool is_registered(NodeId node);
   void leave(NodeId node, std::string reason);

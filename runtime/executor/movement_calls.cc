@@ -71,7 +71,7 @@ std::uint64_t bits_of(DType dtype, double number) {
   if (dtype == DType::kFloat64) return std::bit_cast<std::uint64_t>(number);
   if (dtype == DType::kFloat32) return std::bit_cast<std::uint32_t>(static_cast<float>(number));
   if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) return encode(dtype, number);
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
+  return static_cast<std::uint64_t>(truncated(number));
 }
 
 }  // namespace

@@ -215,6 +215,20 @@ class DeviceOption(unittest.TestCase):
         self.assertRegex(result.stdout, r"interpreter +[\d.]+  `loss` \(ReduceMean\): copies for `pointwise_loss squared, mean` cost more than running here\n")
         self.assertIn("copies, as planned: 0 to emulated:0 (0 bytes), 0 from it (0 bytes)", result.stdout)
 
+    def test_what_fails_for_certain_fails_on_a_device_too(self) -> None:
+        for shape, node in (
+            ("1,2,3", "y = MaxPool <kernel_shape = [1], pads = [2, 2]> (x)"),
+            ("1,2,3", "y = AveragePool <kernel_shape = [2], pads = [3, 3]> (x)"),
+            ("1,2", "y, z = Split <axis = 0, num_outputs = 2> (x)"),
+        ):
+            with self.subTest(node), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "m.onnxtxt"
+                path.write_text(f'<ir_version: 8, opset_import: ["": 18]>\ng (float[{shape}] x) => (y) {{ {node} }}\n')
+                command = [TOOL, "run", "--force", "--seed", "1", str(path)]
+                here, there = (subprocess.run([*command, *more], capture_output=True, text=True, timeout=60, check=False) for more in ([], ["--device", "emulated:0"]))
+                self.assertEqual((here.returncode, there.returncode, there.stdout), (2, 2, ""))
+                self.assertEqual(here.stderr, there.stderr)
+
     def test_refusals(self) -> None:
         for arguments, message in (
             (["--device", "gpu"], "`gpu` is not a device: cpu, cuda:N or emulated:N"),
