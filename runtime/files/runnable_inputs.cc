@@ -132,7 +132,10 @@ bool may_miss(const dataflow::Analysis& analysis, NodeId id) {
 class PlannedFailures {
  public:
   PlannedFailures(const Model& model, dataflow::AnalysisOptions options, const InputPlan& plan)
-      : model_(model), options_(std::move(options)), left_(kMostVisits / std::max<std::size_t>(model.nodes.size(), 1)) {
+      : model_(model),
+        options_(std::move(options)),
+        meter_(*options_.meter),
+        left_(kMostVisits / std::max<std::size_t>(model.nodes.size(), 1)) {
     for (const auto& [input, extents] : plan.extents) {
       dataflow::InputDeclaration& declared = declaration(input);
       declared.has_shape = true;
@@ -146,20 +149,24 @@ class PlannedFailures {
   }
   /// nullopt: as much was solved as a run may cost before it begins.
   std::optional<std::size_t> count() {
-    if (left_ == 0) return std::nullopt;
+    if (left_ == 0 || meter_.is_spent()) return std::nullopt;
     --left_;
+    meter_.charge(kStepsOfValue * model_.values.size() + kStepsOfDeclaration * options_.values.size());
     const dataflow::Analysis solved = dataflow::analyse(model_, options_);
     std::size_t failures = solved.violations().size();
     for (const NodeId node : model_.nodes.ids()) failures += may_miss(solved, node) ? 1 : 0;
+    if (meter_.is_spent()) return std::nullopt;  // not all that fails was found
     return failures;
   }
 
  private:
   static constexpr std::size_t kMostVisits = std::size_t{1} << 17;  // nodes that are solved, in all analyses
+  static constexpr std::uint64_t kStepsOfValue = 4, kStepsOfDeclaration = 16;
   dataflow::InputDeclaration& declaration(ValueId input) { return options_.values[std::string(model_.name_of(input))]; }
 
   const Model& model_;
   dataflow::AnalysisOptions options_;
+  Meter& meter_;
   std::size_t left_;
 };
 
@@ -191,7 +198,8 @@ void narrow_elements(PlannedFailures& failures, ValueId input, InputPlan& plan) 
 
 InputPlan runnable_inputs(const Model& model, std::uint64_t seed, std::span<const HostValue> given) {
   InputPlan plan;
-  const dataflow::AnalysisOptions options = options_for(model, given);
+  dataflow::AnalysisOptions options = options_for(model, given);
+  options.meter = dataflow::meter_of(model);  // of all that is solved to find inputs
   const dataflow::Analysis analysis = dataflow::analyse(model, options);
   if (contract::certain_failure(analysis) != nullptr) return plan;
   contract::Prober prober(analysis, options);

@@ -37,6 +37,14 @@ class RunLimitsTest(unittest.TestCase):
         self.assertIn("the limit is 1000000 (--memory-limit)", result.errors.decode())
         self.assertLess(result.memory, LITTLE)
 
+    def test_inputs_that_are_planned_one_by_one(self):
+        """Each integer input is planned with the others as they are: in all as much as one model of this size may cost."""
+        names = [f"i{k}" for k in range(4000)]
+        model = simple([wire.node("Abs", names[:1], ["y"])], inputs=[wire.value(name, wire.INT64, []) for name in names])
+        result = self.run_model(model)
+        self.assertEqual(result.code, CLEAN, result.errors[:500])
+        self.assertLess(result.cpu, max(1, len(model) / (1 << 16)))
+
     def test_ranges_of_a_regular_expression(self):
         characters = "".join(chr(0x4e00 + 2 * i) for i in range(15_000))
         node = wire.node("RegexFullMatch", ["s"], ["y"], pattern=f"([{characters}]{{1000}}){{190}}")
