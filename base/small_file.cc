@@ -20,7 +20,11 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
   char block[65536];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > limit) return Error{"is larger than " + std::to_string(limit >> 20) + " MiB", {}};
+    if (text.size() > limit) {
+      const bool is_whole = limit >= (std::size_t{1} << 20);
+      return Error{"is larger than " + std::to_string(limit >> (is_whole ? 20 : 10)) + (is_whole ? " MiB" : " KiB"),
+                   {}};
+    }
   }
   return text;
 }

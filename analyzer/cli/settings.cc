@@ -90,7 +90,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   for (const auto* words : {&options.select, &options.ignore}) {
     std::string unknown;
     for_each_word(*words, [&](std::string_view word) {
-      if (unknown.empty() && rules::rule_names().matching(word).empty()) unknown = word;
+      if (unknown.empty() && rules::rule_names().codes_of(word).empty()) unknown = word;
     });
     if (!unknown.empty()) {
       const std::string meant = did_you_mean(unknown, rules::rule_names().words());

@@ -30,8 +30,8 @@ class ConfigReader {
     out_.folder = folder_of(path);
   }
 
-  Result<Config> read() {
-    const Result<toml::table> file = read_toml_file(path_);
+  Result<Config> read(std::size_t most_bytes) {
+    const Result<toml::table> file = read_toml_file(path_, most_bytes);
     if (!file) return file.error();
     if (const MaybeError error = read_file(*file)) return *error;
     return std::move(out_);
@@ -121,7 +121,7 @@ class ConfigReader {
   }
 
   MaybeError check_rule(const toml::node& node, std::string_view word) const {
-    if (!rules_.matching(word).empty()) return std::nullopt;
+    if (!rules_.codes_of(word).empty()) return std::nullopt;
     return wrong(node.source(), rules_.unknown(word));
   }
 
@@ -141,7 +141,7 @@ class ConfigReader {
     const toml::table* table = node.as_table();
     if (table == nullptr) return wrong(node.source(), "expected a table `rule = \"severity\"`");
     for (const auto& [rule, value] : *table) {
-      if (rules_.matching(rule.str()).empty()) return wrong(rule.source(), rules_.unknown(rule.str()));
+      if (rules_.codes_of(rule.str()).empty()) return wrong(rule.source(), rules_.unknown(rule.str()));
       findings::Severity severity{};
       if (const MaybeError error = read_severity(value, severity)) return error;
       out_.severities.emplace_back(rule.str(), severity);
@@ -210,7 +210,7 @@ class ConfigReader {
   MaybeError read_suppression(const toml::table& row) {
     static constexpr std::array<std::string_view, 5> kKeys{"rule", "path", "node", "graph", "reason"};
     ConfigSuppression found;
-    findings::Suppression& suppression = found.suppression;
+    findings::Suppression suppression;
     std::vector<std::string> rules;
     for (const auto& [key, node] : row) {
       MaybeError error;
@@ -233,14 +233,12 @@ class ConfigReader {
     if (suppression.reason.empty())
       return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
-    for (const std::string& rule : rules) {
-      const auto codes = rules_.matching(rule);
-      suppression.codes.insert(codes.begin(), codes.end());
-    }
+    for (const std::string& rule : rules) suppression.codes |= rules_.codes_of(rule);
     suppression.place = {.file = path_,
                          .line = row.source().begin.line,
                          .column = static_cast<std::uint32_t>(row.source().begin.column),
                          .source = {}};
+    found.suppression = std::make_shared<const findings::Suppression>(std::move(suppression));
     out_.suppressions.push_back(std::move(found));
     return std::nullopt;
   }
@@ -253,7 +251,7 @@ class ConfigReader {
 }  // namespace
 
 Result<Config> read_config(const std::string& path, const findings::RuleNames& rules) {
-  return ConfigReader(path, rules).read();
+  return ConfigReader(path, rules).read(kMaxTomlBytes);
 }
 
 Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string& input) {
@@ -272,7 +270,8 @@ Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string
     const fs::path candidate = full / kFileName;
     if (fs::exists(candidate, ignored)) {
       const std::string shown = relative_path(candidate.string(), ".");
-      Result<Config> config = read_config(shown.starts_with("../../..") ? candidate.string() : shown, *rules_);
+      const std::string path = shown.starts_with("../../..") ? candidate.string() : shown;
+      Result<Config> config = ConfigReader(path, *rules_).read(kMaxFoundTomlBytes);
       if (!config) return config.error();
       found = std::make_shared<const Config>(std::move(*config));
       break;

@@ -31,8 +31,8 @@ struct ConfigDeclarations {
 };
 
 struct ConfigSuppression {
-  std::string path;  ///< glob, as above
-  findings::Suppression suppression;
+  std::string path;                                          ///< glob, as above
+  std::shared_ptr<const findings::Suppression> suppression;  ///< shared by all inputs
 };
 
 /// A tensorlint.toml (docs/configuration.md). Rules named in it are known to exist.

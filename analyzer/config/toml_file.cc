@@ -13,7 +13,6 @@
 namespace tensorlint::config {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 /// toml++ recurses once for each part of a key and each value in another one. No file of ours needs more than 3.
 constexpr std::size_t kMaxKeyParts = 16, kMaxDepth = 32;
 
@@ -106,8 +105,8 @@ Error toml_error(const std::string& path, const toml::source_region& source, std
                   message);
 }
 
-Result<toml::table> read_toml_file(const std::string& path) {
-  const Result<std::string> text = read_small_file(path, kMaxBytes);
+Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes) {
+  const Result<std::string> text = read_small_file(path, most_bytes);
   if (!text) return Error{fmt::format("{}: {}", path, text.error().message), {}};
   NestingScan nesting(*text);
   if (const auto fault = nesting.fault()) return error_at(path, nesting.position(), *fault);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/result.h"
@@ -18,8 +19,12 @@ namespace tensorlint::config {
 /// An error that begins with `path:line:column: `.
 Error toml_error(const std::string& path, const toml::source_region& source, std::string_view message);
 
-/// What a TOML file of at most 1 MiB says. Errors: what read_small_file gives, keys of more than
+inline constexpr std::size_t kMaxTomlBytes = std::size_t{1} << 20;
+/// Of a file that nobody named: what is read of it takes some 110 bytes a byte.
+inline constexpr std::size_t kMaxFoundTomlBytes = kMaxTomlBytes / 2;
+
+/// What a TOML file of at most `most_bytes` says. Errors: what read_small_file gives, keys of more than
 /// 16 parts, brackets in more than 32 others, and the first place that is no TOML.
-Result<toml::table> read_toml_file(const std::string& path);
+Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes = kMaxTomlBytes);
 
 }  // namespace tensorlint::config

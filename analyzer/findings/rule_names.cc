@@ -8,20 +8,39 @@
 #include "base/did_you_mean.h"
 
 namespace tensorlint::findings {
+namespace {
+
+constexpr std::size_t kShortestPrefix = 4;  // "TL-S"
+
+}  // namespace
 
 RuleNames::RuleNames(std::vector<Rule> rules) : rules_(std::move(rules)) {
   std::set<std::string_view> distinct;
   for (const Rule& rule : rules_) distinct.insert({rule.name, rule.group});
   words_.assign(distinct.begin(), distinct.end());
+  for (const Rule& rule : rules_) {
+    RuleCodes code;
+    code.insert(rule.code);
+    for (const std::string_view word : {rule.name, rule.group}) codes_[word] |= code;
+    for (std::size_t length = kShortestPrefix; length <= rule.code.size(); ++length)
+      codes_[rule.code.substr(0, length)] |= code;
+  }
 }
 
 std::vector<std::string_view> RuleNames::matching(std::string_view pattern) const {
   std::vector<std::string_view> codes;
   for (const Rule& rule : rules_) {
-    const bool is_code_prefix = pattern.size() >= 4 && pattern.starts_with("TL-") && rule.code.starts_with(pattern);
+    const bool is_code_prefix =
+        pattern.size() >= kShortestPrefix && pattern.starts_with("TL-") && rule.code.starts_with(pattern);
     if (rule.name == pattern || rule.group == pattern || is_code_prefix) codes.push_back(rule.code);
   }
   return codes;
+}
+
+const RuleCodes& RuleNames::codes_of(std::string_view pattern) const {
+  static const RuleCodes kNone;
+  const auto found = codes_.find(pattern);
+  return found == codes_.end() ? kNone : found->second;
 }
 
 std::string RuleNames::unknown(std::string_view pattern, bool with_similar) const {

@@ -1,20 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
-#include <string_view>
 
 #include "analyzer/findings/finding.h"
+#include "analyzer/findings/rule_codes.h"
 
 namespace tensorlint::findings {
 
 /// What is not to be reported, and why.
 struct Suppression {
-  std::string rules;                 ///< as written: what people know it by
-  std::set<std::string_view> codes;  ///< of these rules
-  std::string node, graph;           ///< globs (matches_name), empty: all
-  std::uint32_t line = 0;            ///< comments: only findings on this line of a model in text
+  std::string rules;        ///< as written: what people know it by
+  RuleCodes codes;          ///< of these rules
+  std::string node, graph;  ///< globs (matches_name), empty: all
+  std::uint32_t line = 0;   ///< comments: only findings on this line of a model in text
   std::string reason;
   SourceLocation place;  ///< where it is written
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -48,9 +50,9 @@ std::optional<std::string> parse(std::string_view text, const RuleNames& names, 
   while (!rules.empty()) {
     const std::size_t comma = rules.find(',');
     const std::string_view rule = trimmed(rules.substr(0, comma));
-    const std::vector<std::string_view> codes = names.matching(rule);
+    const findings::RuleCodes& codes = names.codes_of(rule);
     if (codes.empty()) return names.unknown(rule, with_similar);
-    out.codes.insert(codes.begin(), codes.end());
+    out.codes |= codes;
     rules.remove_prefix(comma == std::string_view::npos ? rules.size() : comma + 1);
   }
   if (out.codes.empty()) return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
@@ -64,6 +66,8 @@ std::optional<std::string> parse(std::string_view text, const RuleNames& names, 
 CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) {
   CommentSuppressions found;
   const std::vector<std::uint32_t> lines = lines_meant(model.comments);
+  found.good.reserve(static_cast<std::size_t>(
+      std::ranges::count_if(model.comments, [](const Comment& comment) { return comment.text.starts_with(kMark); })));
   for (std::size_t i = 0; i < model.comments.size(); ++i) {
     const Comment& comment = model.comments[i];
     if (!comment.text.starts_with(kMark)) continue;

@@ -42,25 +42,28 @@ class CommentsByLine {
  public:
   explicit CommentsByLine(const std::vector<Suppression>& comments) : comments_(comments) {
     for (std::size_t i = 0; i < comments.size(); ++i) {
-      std::vector<std::size_t>& known = lines_[comments[i].line];
-      const auto is_known = [&](std::string_view code) {
-        return std::ranges::any_of(known, [&](std::size_t other) { return comments[other].codes.contains(code); });
-      };
-      if (!std::ranges::all_of(comments[i].codes, is_known)) known.push_back(i);
+      Line& line = lines_[comments[i].line];
+      if (comments[i].codes.is_subset_of(line.codes)) continue;
+      line.codes |= comments[i].codes;
+      line.comments.push_back(i);
     }
   }
   /// The first comment that covers the finding.
   std::optional<std::size_t> covering(const Finding& finding) const {
     const auto line = lines_.find(finding.place.line);
     if (line == lines_.end()) return std::nullopt;
-    const auto found =
-        std::ranges::find_if(line->second, [&](std::size_t comment) { return comments_[comment].covers(finding); });
-    return found == line->second.end() ? std::nullopt : std::optional(*found);
+    const auto found = std::ranges::find_if(line->second.comments,
+                                            [&](std::size_t comment) { return comments_[comment].covers(finding); });
+    return found == line->second.comments.end() ? std::nullopt : std::optional(*found);
   }
 
  private:
+  struct Line {
+    findings::RuleCodes codes;
+    std::vector<std::size_t> comments;
+  };
   const std::vector<Suppression>& comments_;
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> lines_;
+  std::unordered_map<std::uint32_t, Line> lines_;
 };
 
 class Filter {
@@ -99,10 +102,10 @@ class Filter {
     const CommentsByLine by_line(comments.good);
     out_.suppressed.assign(options_.suppressions.size(), 0);
     std::erase_if(out_.findings, [&](const Finding& finding) {
-      const auto covers = [&](const Suppression& suppression) {
+      const auto covers = [&](const std::shared_ptr<const Suppression>& suppression) {
         if (meter_.is_spent()) return false;
-        meter_.charge(suppression.steps(finding));
-        return suppression.covers(finding);
+        meter_.charge(suppression->steps(finding));
+        return suppression->covers(finding);
       };
       if (const auto comment = by_line.covering(finding)) {
         used[*comment] = true;
@@ -168,7 +171,7 @@ CheckResults filter(const Model& model, rules::RuleResults found, const rules::R
 }
 
 bool all_run(const Suppression& suppression, const rules::RuleSelection& selection) {
-  return std::ranges::all_of(suppression.codes, [&](std::string_view code) { return selection.allows(code); });
+  return selection.allows(suppression.codes);
 }
 
 bool reports_unused_suppressions(const rules::RuleSelection& selection) { return selection.allows(unused_rule()); }

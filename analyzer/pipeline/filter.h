@@ -16,7 +16,7 @@ namespace tensorlint::pipeline {
 
 /// What is not reported of an input, besides what its comments suppress.
 struct FilterOptions {
-  std::vector<findings::Suppression> suppressions;
+  std::vector<std::shared_ptr<const findings::Suppression>> suppressions;
   std::shared_ptr<const config::Baseline> baseline;  ///< null: none
 };
 

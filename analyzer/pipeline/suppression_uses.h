@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -26,7 +27,7 @@ class SuppressionUses {
 
  private:
   struct Use {
-    findings::Suppression suppression;
+    std::shared_ptr<const findings::Suppression> suppression;
     bool asked = false;  ///< some input could have used it
     bool used = false;
   };

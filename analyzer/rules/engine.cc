@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -117,14 +118,14 @@ const findings::RuleNames& rule_names() {
 
 bool RuleSelection::select(std::string_view pattern) {
   chosen_ = true;
-  const auto codes = rule_names().matching(pattern);
-  selected_.insert(codes.begin(), codes.end());
+  const findings::RuleCodes& codes = rule_names().codes_of(pattern);
+  selected_ |= codes;
   return !codes.empty();
 }
 
 bool RuleSelection::ignore(std::string_view pattern) {
-  const auto codes = rule_names().matching(pattern);
-  ignored_.insert(codes.begin(), codes.end());
+  const findings::RuleCodes& codes = rule_names().codes_of(pattern);
+  ignored_ |= codes;
   return !codes.empty();
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/findings/finding.h"
+#include "analyzer/findings/rule_codes.h"
 #include "analyzer/findings/rule_names.h"
 #include "analyzer/rules/rule.h"
 #include "passes/results/pass_results.h"
@@ -40,6 +40,10 @@ class RuleSelection {
   bool allows(std::string_view code) const {
     return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code);
   }
+  /// All of them.
+  bool allows(const findings::RuleCodes& codes) const {
+    return (!chosen_ || codes.is_subset_of(selected_)) && !codes.intersects(ignored_);
+  }
   /// Runs a rule that is not selected, or ignored, to count what it would have reported.
   void count_left_out(std::string_view code) { left_out_.insert(code); }
   bool runs(const RuleInfo& rule) const { return allows(rule) || left_out_.contains(rule.code); }
@@ -55,7 +59,7 @@ class RuleSelection {
   };
   Door door_ = Door::kFile;
   bool chosen_ = false;
-  std::set<std::string_view> selected_, ignored_, left_out_;
+  findings::RuleCodes selected_, ignored_, left_out_;
   std::map<std::string_view, Override> severities_;
   std::size_t limit_ = Reporter::kMaxFindingsPerRule;
   std::string source_root_;

@@ -176,8 +176,8 @@ reason = "kept for comparison"
   EXPECT_EQ(config->declarations[1].path, "exports/*.onnx");
   EXPECT_EQ(config->declarations[1].ranges.at(0).name, "ids");
   ASSERT_EQ(config->suppressions.size(), 1U);
-  EXPECT_EQ(config->suppressions[0].suppression.codes, (std::set<std::string_view>{"TL-G606", "TL-G612"}));
-  EXPECT_EQ(config->suppressions[0].suppression.place.line, 20U);
+  EXPECT_EQ(config->suppressions[0].suppression->codes, (findings::RuleCodes{"TL-G606", "TL-G612"}));
+  EXPECT_EQ(config->suppressions[0].suppression->place.line, 20U);
 }
 
 TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {

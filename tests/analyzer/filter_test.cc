@@ -44,7 +44,7 @@ std::vector<std::string> rules_of(const CheckResults& results) {
 
 using Rules = std::vector<std::string>;
 
-findings::Suppression suppression_of(const std::string& rule, const std::string& node = {}) {
+std::shared_ptr<const findings::Suppression> suppression_of(const std::string& rule, const std::string& node = {}) {
   findings::Suppression suppression{.rules = rule,
                                     .codes = {},
                                     .node = node,
@@ -52,7 +52,7 @@ findings::Suppression suppression_of(const std::string& rule, const std::string&
                                     .reason = "so",
                                     .place = {.file = "c.toml", .line = 1, .column = 1, .source = {}}};
   for (const std::string_view code : rules::rule_names().matching(rule)) suppression.codes.insert(code);
-  return suppression;
+  return std::make_shared<const findings::Suppression>(std::move(suppression));
 }
 
 TEST(Filter, LetsThroughWhatNobodyTakesAway) {

@@ -94,6 +94,20 @@ class FilesBesideModelsTest(unittest.TestCase):
         self.assertIn(result.code, VERDICT, result.errors[:500])
         self.assertLess(result.cpu, 1.2)
 
+    def test_suppressions_of_nearly_all_rules(self):
+        self.model.write_bytes(simple([RELU]))
+        for rules in ('["TL-V","TL-L","TL-G"]', '"TL-V"'):
+            row = f'{{rule={rules},reason="r"}},'
+            for size in (120_000, 520_000, 1_040_000):
+                with self.subTest(rules=rules, size=size):
+                    config = f"suppress=[{row * (size // len(row))}]\n"
+                    self.write("tensorlint.toml", config)
+                    for command in (["check"], ["fix", "-o", self.folder / "o.onnx"]):
+                        result = run([*command, self.model])
+                        self.assertIn(result.code, VERDICT if size < 1 << 19 else [UNREADABLE], result.errors[:500])
+                        self.assertLess(result.memory, (64 << 20) + 40 * len(config))
+                        self.assertLess(result.cpu, max(1, size / (1 << 16)))
+
     def test_a_member_of_an_archive_that_claims_4_gib(self):
         self.model.write_bytes(simple([RELU], inputs=[X]))
         self.write("r/x.npy", npy("(2,)", struct.pack("<2f", 1, -1)))

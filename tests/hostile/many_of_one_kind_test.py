@@ -63,13 +63,14 @@ def kept_axes_before_outputs(count):
 
 
 class ManyOfOneKindTest(unittest.TestCase):
-    def check(self, text, code):
+    def check(self, text, code, seconds=1.5):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "m.onnxtxt"
             path.write_text(HEADER + text)
             result = run(["check", "-q", path])
         self.assertEqual(result.code, code, result.errors[:500])
-        self.assertLess(result.cpu, 1.5)
+        self.assertLess(result.cpu, seconds)
+        self.assertLess(result.memory, (64 << 20) + 40 * len(text))
 
     def test_mistakes_far_from_their_origin(self):
         self.check(long_chain(20_000), FINDINGS)
@@ -88,6 +89,12 @@ class ManyOfOneKindTest(unittest.TestCase):
 
     def test_comments(self):
         self.check(comments(200_000), CLEAN)
+
+    def test_comments_that_name_nearly_all_rules(self):
+        for comment in ("#tensorlint:ignore[TL-V,TL-L,TL-G,TL-S,TL-D]r\n", "#tensorlint:ignore[TL-V]r\n", "#tensorlint:x\n"):
+            for size in (300_000, 4_000_000):
+                with self.subTest(comment, size=size):
+                    self.check("g (float[2] x) => (float[2] y) {\n" + comment * (size // len(comment)) + "y = Relu (x)\n}\n", CLEAN, size / (1 << 16))
 
     def test_unused_nodes(self):
         self.check(unused(80_000), CLEAN)
