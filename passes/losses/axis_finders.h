@@ -69,7 +69,7 @@ class BatchTotals {
   std::optional<AxisMistake> recurrence(NodeId node);
   NodeId shifted_along_samples(ValueId data) const;
   bool keeps_all_of_axis(ValueId value, std::size_t axis) const;
-  NodeId steps_masked_along_other(ValueId data) const;
+  NodeId steps_masked_along_other(ValueId data);
   std::optional<double> start_along_steps(NodeId slice) const;
   std::optional<AxisMistake> square_of_mean(NodeId node) const;
   bool is_data(ValueId value) const;
@@ -83,6 +83,7 @@ class BatchTotals {
   const LossCone& cone_;
   const Expressions& expressions_;
   const BatchMixing& mixing_;
+  std::optional<std::vector<NodeId>> compares_;  // the first ones; made on first use
 };
 
 /// Formulas whose sums and means are of each sample, or of each feature, taken along the other axis.

@@ -469,11 +469,15 @@ NodeId BatchTotals::shifted_along_samples(ValueId data) const {
 }
 
 /// Steps that are counted along axis 1, compared with a number for each element of axis 0: the lengths of the samples.
-NodeId BatchTotals::steps_masked_along_other(ValueId data) const {
+NodeId BatchTotals::steps_masked_along_other(ValueId data) {
   const auto dims = cone_.dims(data);
   if (dims.size() < 2 || cone_.pool().equal(dims[0], dims[1])) return NodeId::kNone;
-  for (const NodeId node : cone_.nodes()) {
-    if (expressions_.op(node) != Opcode::kCompare) continue;
+  if (!compares_) {
+    compares_.emplace();
+    for (const NodeId node : cone_.nodes())
+      if (expressions_.op(node) == Opcode::kCompare && compares_->size() < kMaxWay) compares_->push_back(node);
+  }
+  for (const NodeId node : *compares_) {
     const auto mask = cone_.dims(expressions_.result(node));
     if (mask.size() != 2 || !cone_.pool().equal(mask[0], dims[0]) || !cone_.pool().equal(mask[1], dims[1])) continue;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {

@@ -136,8 +136,13 @@ class ConstantAlongSoftmax : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     int readers = 0;
     for (const NodeId user : expressions.users(value)) readers += expressions.op(user) != Opcode::kShape ? 1 : 0;
-    for (const ValueId output : analysis.outputs(GraphId::kMain)) readers += output == value ? 1 : 0;
-    return readers > 1;
+    if (readers > 1) return true;
+    constexpr int kMaxOutputs = 16;
+    int seen = 0;
+    for (const ValueId output : analysis.outputs(GraphId::kMain)) {
+      if (output == value || ++seen > kMaxOutputs) return true;
+    }
+    return false;
   }
 
   static ValueId before_expand(const Expressions& expressions, ValueId value) {

@@ -82,12 +82,18 @@ class SummedWhereGathered : public Rule {
     }
     if (!is_input(analysis, places)) return false;
     const auto dims = expressions.dims(places);
-    return dims.size() == 1 && std::ranges::any_of(analysis.inputs(GraphId::kMain), [&](ValueId other) {
-             const auto extents =
-                 other == ValueId::kAbsent || other == places ? std::span<const Dim>{} : expressions.dims(other);
-             return extents.size() == 1 && pool.equal(extents[0], dims[0]) &&
-                    analysis.fact(other).dtypes.proves(DTypeSet::integers());
-           });
+    if (dims.size() != 1) return false;
+    constexpr int kMaxInputs = 16;
+    int seen = 0;
+    for (const ValueId other : analysis.inputs(GraphId::kMain)) {
+      if (++seen > kMaxInputs) break;
+      if (other == ValueId::kAbsent || other == places) continue;
+      const auto extents = expressions.dims(other);
+      if (extents.size() == 1 && pool.equal(extents[0], dims[0]) &&
+          analysis.fact(other).dtypes.proves(DTypeSet::integers()))
+        return true;
+    }
+    return false;
   }
 
   static bool is_lookup(Opcode opcode) {
