@@ -21,7 +21,7 @@ Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std:
       store_(lattice_.store()),
       symbols_(analysis, store_),
       loop_states_(store_, symbols_),
-      records_(model_, sources_, lattice_, symbols_),
+      records_(model_, sources_, lattice_, symbols_, analysis.facts().meter()),
       current_(model_.values.size()),
       bodies_(dataflow::bodies_by_graph(model_)),
       graphs_(model_.graphs.size()),

@@ -2,8 +2,15 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
+
 namespace tensorlint::placement {
 namespace {
+
+/// Conditions and trip counts of one witness: nobody reads more of them.
+constexpr std::size_t kMostConditions = 20;
+/// Some bytes of memory, and steps, that each takes besides its name.
+constexpr std::uint64_t kBytesOfCondition = 96, kStepsOfCondition = 32;
 
 std::int64_t latest(std::span<const LoopFrame> loops) {
   std::int64_t latest = 0;
@@ -25,6 +32,7 @@ ViolatingVisit* PlacementRecords::fail(NodeId id, Bdd fails, std::span<const Loo
   Record& record = records_[id];
   record.fails = lattice_.store().or_(record.fails, fails);
   if (record.first && latest(record.first->loops) <= latest(loops)) return nullptr;
+  memory_.add(loops.size_bytes() + calls.size_bytes());
   record.first = ViolatingVisit{fails, {}, {loops.begin(), loops.end()}, {calls.begin(), calls.end()}};
   return &*record.first;
 }
@@ -42,6 +50,7 @@ std::vector<PlacementViolation> PlacementRecords::violations(const IdVector<Oper
   std::vector<PlacementViolation> violations;
   for (const auto& [id, record] : records_) {
     if (!record.first) continue;
+    if (!violations.empty() && meter_.is_spent()) break;  // which says so: the report is partial
     PlacementViolation& violation = violations.emplace_back();
     violation.node = id;
     violation.certainty =
@@ -66,6 +75,13 @@ std::vector<PlacementChange> PlacementRecords::changes() const {
 
 std::string PlacementRecords::device_at(Bdd device, const Choices& choices) const {
   return name_of(lattice_.state_at(device, choices).bits);
+}
+
+const std::string& PlacementRecords::symbol_name(std::uint32_t symbol) const {
+  const auto [known, is_new] = symbol_names_.try_emplace(symbol);
+  if (is_new) known->second = symbols_.name(symbol);
+  if (known->second.size() > kShownLength) known->second = escape_for_display(known->second);
+  return known->second;
 }
 
 std::string PlacementRecords::name_of(std::uint64_t bits) const {
@@ -106,16 +122,27 @@ void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVi
   }
   witness.iteration = latest(visit.loops);
   witness.calls = visit.calls;
+  std::uint64_t kept =
+      visit.loops.size() * (sizeof(NodeId) + sizeof(std::int64_t)) + visit.calls.size() * sizeof(NodeId);
+  const auto keep = [&](auto& named, std::uint32_t symbol, auto value) {
+    if (named.size() == kMostConditions) return;
+    const std::string& name = symbol_name(symbol);
+    named[name] = value;
+    kept += kBytesOfCondition + name.size();
+    meter_.charge(kStepsOfCondition);
+  };
   std::map<std::uint32_t, std::int64_t> trips;
   for (const auto& [variable, choice] : choices) {
     const Symbols::Variable& known = symbols_.variable(variable);
     if (known.is_trip_count) {
       trips[known.symbol] = std::max(trips[known.symbol], choice ? known.above + 1 : 0);
     } else {
-      witness.conditions[symbols_.name(known.symbol)] = choice;
+      keep(witness.conditions, known.symbol, choice);
     }
   }
-  for (const auto& [symbol, count] : trips) witness.trip_counts[symbols_.name(symbol)] = count;
+  for (const auto& [symbol, count] : trips) keep(witness.trip_counts, symbol, count);
+  meter_.charge(choices.size());
+  meter_.keep(kept);  // as long as the placement, which is as long as the input
 
   const Deciders a = deciders_of(visit.sides[0].second), b = deciders_of(visit.sides[other].second);
   const Node& node = model_.node(violation.node);

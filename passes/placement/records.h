@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/meter.h"
 #include "passes/placement/device_lattice.h"
 #include "passes/placement/operator_traits.h"
 #include "passes/placement/placement.h"
@@ -37,8 +38,10 @@ struct ViolatingVisit {
 /// What was seen on the way: when nodes are reached and fail, and what changes its device; and how that is told.
 class PlacementRecords {
  public:
-  PlacementRecords(const Model& model, const DeviceSources& sources, DeviceLattice& lattice, const Symbols& symbols)
-      : model_(model), sources_(sources), lattice_(lattice), symbols_(symbols) {}
+  /// `meter`: of the input.
+  PlacementRecords(const Model& model, const DeviceSources& sources, DeviceLattice& lattice, const Symbols& symbols,
+                   Meter& meter)
+      : model_(model), sources_(sources), lattice_(lattice), symbols_(symbols), meter_(meter), memory_(meter) {}
 
   void reach(NodeId id, Bdd reached);
   /// The visit to be described (`sides`, `is_claim`) where it is the earliest one that fails; else null.
@@ -61,6 +64,8 @@ class PlacementRecords {
 
   std::string device_at(Bdd device, const Choices& choices) const;
   std::string name_of(std::uint64_t bits) const;
+  /// Of an open condition or number, no longer than it is shown.
+  const std::string& symbol_name(std::uint32_t symbol) const;
   /// What decides where a value is.
   struct Deciders {
     bool trip_counts = false, conditions = false;
@@ -73,8 +78,11 @@ class PlacementRecords {
   const DeviceSources& sources_;
   DeviceLattice& lattice_;
   const Symbols& symbols_;
+  Meter& meter_;
+  KeptMemory memory_;
   std::map<NodeId, Record> records_;
   mutable std::unordered_map<std::uint32_t, Deciders> deciders_;  // by diagram: many nodes fail for one reason
+  mutable std::unordered_map<std::uint32_t, std::string> symbol_names_;
   std::map<std::pair<NodeId, std::size_t>, PlacementChange> changes_;
   std::map<std::pair<NodeId, std::size_t>, std::array<std::uint64_t, 2>> branch_devices_;
 };
