@@ -73,6 +73,12 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
 
 Error unreadable(const Error& error) { return {fmt::format("the edited model cannot be read: {}", error.message), {}}; }
 
+/// Once for each round of edits: work for the input, like what is found out about the result.
+void charge_reading(const Model& model, const pipeline::Options& options) {
+  constexpr std::uint64_t kStepsPerByte = 4;
+  if (options.analysis.meter != nullptr) options.analysis.meter->charge(kStepsPerByte * model.input_bytes);
+}
+
 }  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
@@ -83,6 +89,7 @@ Result<EditedModel> edit_model(std::string_view file, const Model& model, std::s
   auto joined = std::make_shared<const std::string>(edited->joined());
   Result<Model> again = is_text ? read_onnx_text(*joined, model.path) : read_onnx_bytes(*joined, model.path, joined);
   if (!again) return unreadable(again.error());
+  charge_reading(*again, options);
   return EditedModel{.edited = std::move(*edited),
                      .bytes = std::move(joined),
                      .pipeline = pipeline::Pipeline(std::move(*again), options)};
@@ -102,6 +109,7 @@ Result<EditedModel> check_edits(std::string_view file, const Model& model, std::
   }
   Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
   if (!again) return unreadable(again.error());
+  charge_reading(*again, options);
   return EditedModel{
       .edited = std::move(*edited), .bytes = nullptr, .pipeline = pipeline::Pipeline(std::move(*again), options)};
 }

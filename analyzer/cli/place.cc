@@ -57,13 +57,16 @@ int run_place(const PlaceOptions& options) {
   if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
   if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  pipeline::Pipeline pipeline(std::move(*read), *settings);
+  // One allowance for all that is found out about one input: before and after it is placed, with both costs.
+  pipeline::Options usual_options = *settings;
+  usual_options.analysis.meter = dataflow::meter_of(*read);
+  pipeline::Options explicit_options = usual_options;
+  explicit_options.placement.providers.clear();
+  pipeline::Pipeline pipeline(std::move(*read), std::move(usual_options));
   const dataflow::Analysis& analysis = pipeline.run({Pass::kAnalysis}).analysis();
   const Result<placement::TransferPlan> plan = placement::make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  pipeline::Options explicit_options = *settings;
-  explicit_options.placement.providers.clear();
   Result<EditedModel> placed = check_edits((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options);
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
   const passes::PassResults& known = placed->pipeline.run({Pass::kAnalysis, Pass::kPlacement});

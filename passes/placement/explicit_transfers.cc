@@ -318,7 +318,10 @@ class TransferPlanner {
 
   std::string new_name(std::string_view base) {
     std::string name = unused_name(model_, base);
-    for (int i = 2; !new_names_.insert(name).second; ++i) name = unused_name(model_, fmt::format("{}_{}", base, i));
+    if (new_names_.insert(name).second) return name;
+    int& number = last_numbers_.try_emplace(std::string(base), 1).first->second;
+    do name = unused_name(model_, fmt::format("{}_{}", base, ++number));
+    while (!new_names_.insert(name).second);
     return name;
   }
 
@@ -396,6 +399,7 @@ class TransferPlanner {
   IdVector<NodeId, Vertex> node_sides_;      // kNowhere: computes nothing itself
   IdVector<NodeId, bool> reads_data_;        // an operand decides where it runs
   std::set<std::string> new_names_;
+  std::map<std::string, int> last_numbers_;  // of new names that begin alike: of many functions with the same names
   std::optional<Error> problem_;
   TransferPlan plan_;
 };

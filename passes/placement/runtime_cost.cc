@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "base/id_vector.h"
@@ -19,7 +20,9 @@ namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxNesting = 192;
-/// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early.
+constexpr std::string_view kTooManyCases = "more combinations of conditions are open than are counted";
+/// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early. The
+/// costs of several models that one meter is for (`place`) reach no further beyond its allowance.
 constexpr std::uint64_t kMaxCostSteps = Meter::kStepsAtLeast;
 constexpr std::uint64_t kStepsPerBuffer = 4, kStepsPerName = 1, kStepsPerVisit = 16;
 
@@ -159,6 +162,8 @@ class Run {
     if (tensor.home != 0) copy(id, condition, 0, /*keep=*/false);  // the host reads it each time
     if (const auto known = known_integer(analysis_, condition)) return *known != 0;
     if (!tensor.number) {
+      // Each of these is one more combination at least.
+      if (case_.conditions.size() == kMaxCostCases) return stop(std::string(kTooManyCases)), false;
       tensor.number = answers_.ask() ? 1 : 0;
       case_.conditions[std::string(model_.name_of(tensor.made_as))] = *tensor.number != 0;
     }
@@ -403,10 +408,12 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
   const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(analysis.model());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
-  const std::uint64_t last_step = analysis.meter().steps() + kMaxCostSteps;
+  const Meter& meter = analysis.meter();
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() - kMaxCostSteps;
+  const std::uint64_t last_step = std::min({meter.steps(), meter.steps_allowed(), kMost}) + kMaxCostSteps;
   std::map<GraphId, dataflow::NodeOrder> orders;
   do {
-    if (cost.cases.size() == kMaxCostCases) cost.unknown = "more combinations of conditions are open than are counted";
+    if (cost.cases.size() == kMaxCostCases) cost.unknown = kTooManyCases;
     if (!cost.unknown.empty()) break;
     Run run(analysis, sources, bodies, answers, budget, last_step, orders);
     CostCase found = run.run();

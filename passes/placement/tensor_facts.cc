@@ -53,8 +53,10 @@ Dim tensor_bytes(const dataflow::Analysis& analysis, ValueId value) {
   const Fact& fact = analysis.fact(value);
   const auto bits = element_bits(fact.dtypes);
   if (!bits || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return Dim(Unknown::kNotTracked);
+  const auto extents = analysis.facts().dims_of(fact.shape);
+  analysis.meter().charge(extents.size());
   Dim count = dims.constant(1);
-  for (const Dim extent : analysis.facts().dims_of(fact.shape)) count = dims.mul(count, extent);
+  for (const Dim extent : extents) count = dims.mul(count, extent);
   return *bits % 8 == 0 ? dims.mul(count, dims.constant(*bits / 8)) : dims.ceil_div(count, dims.constant(8 / *bits));
 }
 

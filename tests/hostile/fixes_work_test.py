@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -44,6 +45,10 @@ def quotients(divisions, users):
         current = [pair[0] if len(pair) == 1 else next(fresh) for pair in pairs]
         nodes += [("Sub", pair, [name]) for pair, name in zip(pairs, current, strict=True) if len(pair) == 2]
     return [*nodes, *(("Sub", [current[0], "j"], [next(fresh)]) for _ in range(users)), ("ReduceMean", ["x"], ["y"])]
+
+
+def known_codes():
+    return sorted(set(re.findall(r"TL-[A-Z]\d+", run(["rules"]).output.decode())))
 
 
 class FixesWorkTest(unittest.TestCase):
@@ -91,6 +96,34 @@ class FixesWorkTest(unittest.TestCase):
         for count, blanks in ((5000, ""), (3400, " " * 20_000)):
             wrong = " ".join(f"{name}=Add(x,h)" for name in itertools.islice(short_names(), count))
             self.work(in_text(f"y=Tanh(x) {blanks}{wrong}"), "m.onnxtxt", ["fix", "--unsafe", "--diff"], codes=VERDICT)
+
+    def within_memory(self, content, name, *command):
+        path = self.folder / name
+        path.write_bytes(content)
+        result = run([*command, path])
+        self.assertIn(result.code, VERDICT, result.errors[:500])
+        self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
+        self.assertLess(result.memory, (64 << 20) + 40 * len(content))
+        return result
+
+    def test_nodes_that_move_before_a_line_of_many_blanks(self):
+        fresh, count = short_names(), 1380
+        late, way = list(itertools.islice(fresh, count)), list(itertools.islice(fresh, count))
+        for before in (" " * 30_000, "#\n" * 15_000):
+            lines = [f"{before}{way[0]}=Max({','.join(late)})", *(f"{name}=Abs({last})" for last, name in itertools.pairwise(way)), *(f"{name}=Abs(x)" for name in late)]
+            content = f"{HEADER}g (float[N] x) => (float[N] {way[-1]}) {{\n{chr(10).join(lines)}\n}}\n".encode()
+            out = self.folder / "o.onnxtxt"
+            self.within_memory(content, "m.onnxtxt", "fix", "-o", out)
+            self.assertLess(out.stat().st_size, 3 * len(content))
+
+    def test_comments_in_each_round_of_fixes(self):
+        (self.folder / "tensorlint.toml").write_text('ignore="TL-G615"\n')
+        codes = [code for code in known_codes() if code != "TL-D107"]
+        head = "".join(f"#tensorlint:ignore[{code}]r\n" for code in codes)
+        sums = chain_of_text(("Add", [before, "h"], [name]) for before, name in itertools.pairwise(["x", *itertools.islice(short_names(), 18)]))
+        comment = "#tensorlint:ignore[TL-V,TL-L,TL-G]r\n"
+        content = in_text(f"{head}{comment * ((64_000 - len(head)) // len(comment))}{sums}\ny=Abs(x)")
+        self.within_memory(content, "m.onnxtxt", "fix", "--unsafe", "-o", self.folder / "o.onnxtxt")
 
     def test_dead_nodes_that_share_what_they_read(self):
         both = ["check"], ["fix", "--diff"]

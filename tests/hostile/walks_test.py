@@ -135,6 +135,31 @@ class WalksTest(unittest.TestCase):
         graph = wire.graph([*readers(), node, wire.node("Neg", [result], ["y."])], [wire.value("x.", dims=[4, 4]), wire.value("c.", wire.BOOL, [])], [wire.data(1, "y.")])
         self.work(wire.model(graph, opsets=(("", 17),)), "place", "--device", "cuda:0", name="m.onnx")
 
+    def test_copies_of_one_name_in_thousands_of_functions(self):
+        functions, nodes = [], []
+        for name in itertools.islice(short_names(), 8500):
+            body = [wire.node("Abs", ["a"], ["x"]), wire.node("Neg", ["x"], ["y"])]
+            functions.append(wire.data(1, name) + wire.data(4, "a") + wire.data(5, "y") + b"".join(wire.data(7, node) for node in body) + wire.data(9, wire.number(2, 18)) + wire.data(10, "l"))
+            nodes.append(wire.node(name, ["a."], [""], domain="l"))
+        graph = wire.graph([*nodes, wire.node("Abs", ["a."], ["z."])], [wire.value("a.", dims=["N"])], [wire.data(1, "z.")])
+        (self.folder / "tensorlint.toml").write_text('placement-file="p.toml"\n')
+        (self.folder / "p.toml").write_text('place=[{values="x",device="cuda"},{values="y",device="cpu"}]\n')
+        self.work(wire.model(graph, functions, opsets=(("", 18), ("l", 1))), "place", name="m.onnx")
+
+    def test_faults_behind_hundreds_of_conditions(self):
+        """Each names conditions under which it fails, and not all of them."""
+        fresh, count = short_names(), 220
+        conditions, results = ([f"{name}{'_' * 30}" for name in itertools.islice(fresh, count)], list(itertools.islice(fresh, count)))
+        nodes = [wire.node("Split", ["z."], conditions, axis=0, num_outputs=count)]
+        for condition, before, result in zip(conditions, ["x.", *results], results, strict=False):
+            branches = (wire.graph([], outputs=[wire.data(1, name)], name="") for name in (before, "w."))
+            nodes.append(wire.node("If", [condition], [result], then_branch=("g", next(branches)), else_branch=("g", next(branches))))
+        nodes += [wire.node("Add", [results[-1], "w."], [name]) for name in itertools.islice(fresh, 1900)]
+        inputs = [wire.value("x.", dims=["N"]), wire.value("w.", dims=["N"]), wire.value("z.", wire.BOOL, ["N"])]
+        content = wire.model(wire.graph(nodes, inputs, [wire.data(1, results[-1])]), opsets=(("", 18),))
+        for command in (["check"], ["fix", "--diff"]):
+            self.work(content, *command, "--device", "x.=cuda", "--device", "w.=cpu", "--device", "z.=cpu", name="m.onnx")
+
     def test_branches_that_differ_after_one_condition_of_many_values(self):
         operands = list(itertools.islice(short_names(), 8500))
         branches = [wire.graph([wire.node("Abs", [name], ["t"])], outputs=[wire.data(1, "t")], name="") for name in ("x.", "z.")]
