@@ -227,6 +227,7 @@ class CrossedAxes {
   std::optional<AxisMistake> crossed(NodeId node, ValueId wide, ValueId narrow);
   bool belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
   bool is_of_matrix_of_pairs(const AxisOrigins::Sources& sources) const;
+  bool have_common(const AxisOrigins::Sources& a, const AxisOrigins::Sources& b) const;
   bool is_input_axis(const AxisSource& source) const;
   bool is_inner_axis_of_input(ValueId value, std::size_t axis);
   bool meet_elsewhere(const AxisOrigins::Sources& own, const AxisOrigins::Sources& samples);

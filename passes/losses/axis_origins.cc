@@ -16,7 +16,10 @@ constexpr std::size_t kMaxSources = 16;
 /// What is kept of all values' axes; past it nothing is known of a value's axes.
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
+}  // namespace
+
+void AxisOrigins::merge(Sources& into, const Sources& from) const {
+  expressions_.charge(1 + from.size() / 2);
   for (const AxisSource& source : from) {
     if (into.size() >= kMaxSources) return;
     const auto at = std::ranges::lower_bound(into, source);
@@ -24,10 +27,16 @@ void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
   }
 }
 
-}  // namespace
-
 std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
+  const auto axes = known(value);
+  expressions_.charge(axes.size());
+  return axes;
+}
+
+std::span<const AxisOrigins::Sources> AxisOrigins::known(ValueId value) {
   if (value == ValueId::kAbsent) return {};
+  expressions_.charge(kStepsOfLookup);
+  if (const auto found = known_.find(value); found != known_.end()) return found->second;
   const auto is_bounded = [&] { return bytes_ < kMaxBytes && !expressions_.is_spent(); };
   const auto follows = [&](std::size_t waiting) { return is_bounded() && known_.size() + waiting < kMaxValues; };
   const auto cycle = [&](ValueId at) { known_.emplace(at, own(at)); };
@@ -44,19 +53,26 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
 }
 
 bool AxisOrigins::are_same(ValueId a, std::size_t axis_of_a, ValueId b, std::size_t axis_of_b) {
-  const auto first = of(a), second = of(b);
-  if (axis_of_a >= first.size() || axis_of_b >= second.size()) return false;
+  const auto first = known(a), second = known(b);
+  if (expressions_.is_spent() || axis_of_a >= first.size() || axis_of_b >= second.size()) return false;
   if (!analysis_.facts().dims().equal(dims_of(a)[axis_of_a], dims_of(b)[axis_of_b])) return false;
   const Sources &x = first[axis_of_a], &y = second[axis_of_b];
-  const auto is_first_axis = [this](const AxisSource& source) { return source.axis == 0 && is_data(source.value); };
-  return std::ranges::any_of(x, [&](const AxisSource& source) { return std::ranges::binary_search(y, source); }) ||
-         (std::ranges::any_of(x, is_first_axis) && std::ranges::any_of(y, is_first_axis));
+  return have_common(x, y) || (has_batch(x) && has_batch(y));
+}
+
+bool AxisOrigins::have_common(const Sources& a, const Sources& b) const {
+  expressions_.charge(1 + kStepsOfSource * a.size());
+  return std::ranges::any_of(a, [&](const AxisSource& source) { return std::ranges::binary_search(b, source); });
 }
 
 bool AxisOrigins::is_batch(ValueId value, std::size_t axis) {
-  const auto axes = of(value);
-  if (axis >= axes.size()) return false;
-  return std::ranges::any_of(axes[axis],
+  const auto axes = known(value);
+  return axis < axes.size() && !expressions_.is_spent() && has_batch(axes[axis]);
+}
+
+bool AxisOrigins::has_batch(const Sources& sources) const {
+  expressions_.charge(1 + kStepsOfSource * sources.size());
+  return std::ranges::any_of(sources,
                              [this](const AxisSource& source) { return source.axis == 0 && is_data(source.value); });
 }
 
@@ -218,6 +234,7 @@ AxisOrigins::Axes AxisOrigins::reshaped(ValueId from, ValueId to) {
     return found;
   };
   const std::vector<Dim> p = products(before), q = products(after);
+  expressions_.charge(p.size() * q.size() / 4);
   // By border of the result: the borders of the operand with as many elements before them, in order.
   std::vector<std::vector<std::size_t>> meets(q.size());
   for (std::size_t k = 0; k < q.size(); ++k)

@@ -22,6 +22,8 @@ struct AxisSource {
 /// Where the axes of values come from: through products, transpositions, reshapes that keep an axis whole, gathers,
 /// concatenations, broadcasting and reductions. Computed only of what is asked for, and of what that is computed from.
 /// What is not followed is a source of its own: two axes without a common source may still be the same.
+/// Each question charges what it looks at, known or not: who asks for all axes, or all pairs of them, need not. Where
+/// the meter is spent the answer is no.
 class AxisOrigins {
  public:
   explicit AxisOrigins(const Expressions& expressions)
@@ -36,9 +38,16 @@ class AxisOrigins {
   bool are_same(ValueId a, std::size_t axis_of_a, ValueId b, std::size_t axis_of_b);
   /// It comes from the first axis of an input of the model that is not a weight.
   bool is_batch(ValueId value, std::size_t axis);
+  /// Some source is one of both axes.
+  bool have_common(const Sources& a, const Sources& b) const;
 
  private:
+  /// Of the meter: to find a value in a map of many, and to compare or look up one source.
+  static constexpr std::uint64_t kStepsOfLookup = 8, kStepsOfSource = 4;
   using Axes = std::vector<Sources>;
+  std::span<const Sources> known(ValueId value);
+  bool has_batch(const Sources& sources) const;
+  void merge(Sources& into, const Sources& from) const;
   Axes compute(ValueId value);
   Axes own(ValueId value) const;
   Axes broadcast(NodeId node, std::span<const Dim> result);

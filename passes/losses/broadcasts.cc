@@ -215,7 +215,7 @@ class SumFinder {
 
   std::optional<LossBroadcast> find(ValueId output) {
     pending_.emplace_back(output, true);
-    while (!pending_.empty() && seen_.size() < kMaxValues) {
+    while (!pending_.empty() && seen_.size() < kMaxValues && !expressions_.is_spent()) {
       const auto [value, linear] = pending_.back();
       pending_.pop_back();
       if (expressions_.producer(value) == NodeId::kNone || !seen_.emplace(value, linear).second) continue;
@@ -339,6 +339,7 @@ class SumFinder {
 
   std::optional<LossBroadcast> meet(NodeId node, ValueId a, ValueId b, bool is_separable) {
     const ValueId x = expressions_.source(a), y = expressions_.source(b);
+    expressions_.charge(kStepsOfPair);
     if (!stretching_.are_batches_of_two(x, y, is_separable) && !stretching_.has_axis_too_many(x, y) &&
         !stretching_.has_axis_too_many(y, x) && !stretching_.is_column_against_squeezed(x, y) &&
         !stretching_.is_column_against_squeezed(y, x))

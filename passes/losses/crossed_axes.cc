@@ -13,10 +13,6 @@ using Kind = AxisMistake::Kind;
 constexpr std::size_t kMaxWay = 32;
 constexpr std::size_t kMaxRank = 8;
 
-bool have_common(const AxisOrigins::Sources& a, const AxisOrigins::Sources& b) {
-  return std::ranges::any_of(a, [&](const AxisSource& source) { return std::ranges::binary_search(b, source); });
-}
-
 }  // namespace
 
 std::optional<AxisMistake> CrossedAxes::at(NodeId node) {
@@ -100,6 +96,7 @@ bool CrossedAxes::belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t
   const auto of_wide = cone_.origins().of(wide);
   if (meets >= of_wide.size() || right >= of_wide.size() || of_wide[meets].empty()) return false;
   const auto is_of = [&](const AxisOrigins::Sources& sources) {
+    expressions_.charge(4 * own.size());
     return std::ranges::all_of(own,
                                [&](const AxisSource& source) { return std::ranges::binary_search(sources, source); });
   };
@@ -111,12 +108,18 @@ bool CrossedAxes::belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t
 bool CrossedAxes::is_of_matrix_of_pairs(const AxisOrigins::Sources& sources) const {
   return std::ranges::all_of(sources, [&](const AxisSource& source) {
     const auto dims = cone_.dims(source.value);
+    expressions_.charge(1 + dims.size());
     return cone_.analysis().model().value(source.value).initializer != nullptr && source.axis < dims.size() &&
            std::ranges::count_if(dims, [&](Dim dim) { return cone_.pool().equal(dim, dims[source.axis]); }) > 1;
   });
 }
 
+bool CrossedAxes::have_common(const AxisOrigins::Sources& a, const AxisOrigins::Sources& b) const {
+  return cone_.origins().have_common(a, b);
+}
+
 bool CrossedAxes::is_input_axis(const AxisSource& source) const {
+  expressions_.charge(1);
   const Value& value = cone_.analysis().model().value(source.value);
   return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
 }
@@ -203,6 +206,7 @@ bool CrossedAxes::is_degree(NodeId node, NodeId reduction, ValueId wide, std::si
   if (expressions_.op(reduction) != Opcode::kReduceSum || (opcode != Opcode::kMul && opcode != Opcode::kDiv))
     return false;
   const auto axes = cone_.origins().of(wide);
+  expressions_.charge(axes[meets].size() * axes[right].size());
   return std::ranges::any_of(axes[meets], [&](const AxisSource& met) {
     return std::ranges::any_of(axes[right], [&](const AxisSource& source) { return source.value == met.value; });
   });
@@ -212,7 +216,7 @@ bool CrossedAxes::is_degree(NodeId node, NodeId reduction, ValueId wide, std::si
 bool CrossedAxes::is_named_twice(ValueId value) {
   const auto axes = cone_.origins().of(value);
   for (std::size_t i = 0; i < axes.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
+    for (std::size_t k = 0; k < i && !expressions_.is_spent(); ++k)
       if (have_common(axes[i], axes[k])) return true;
   return false;
 }
@@ -418,7 +422,8 @@ std::optional<AxisMistake> CrossedAxes::vectors_of_both_sides(NodeId node, Value
 /// The order in which an input has two axes that these come from: 1 as here, -1 turned, 0 where nobody knows.
 int CrossedAxes::order_of(ValueId value, std::size_t first, std::size_t second) {
   const auto axes = cone_.origins().of(value);
-  if (second >= axes.size()) return 0;
+  if (second >= axes.size() || expressions_.is_spent()) return 0;
+  expressions_.charge(axes[first].size() * axes[second].size());
   int found = 0;
   for (const AxisSource& a : axes[first])
     for (const AxisSource& b : axes[second]) {
@@ -447,11 +452,15 @@ std::optional<AxisMistake> CrossedAxes::turned_pictures(NodeId node, ValueId a, 
         return std::nullopt;
       return AxisMistake{Kind::kTurnedPicture, node, turned, {2}, false, maker, 3, order < 0 ? b : a, 3};
     }
-    const auto operands = maker == NodeId::kNone ? std::span<const ValueId>() : cone_.operands(maker).read();
-    const auto next = std::ranges::find_if(
-        operands, [&](ValueId operand) { return operand != ValueId::kAbsent && order_of(operand, 2, 3) == -1; });
-    if (next == operands.end() || cone_.dims(*next).size() != 4) return std::nullopt;
-    value = *next;
+    if (maker == NodeId::kNone) return std::nullopt;
+    ValueId next = ValueId::kAbsent;
+    for (const ValueId operand : cone_.operands(maker)) {
+      if (operand == ValueId::kAbsent || order_of(operand, 2, 3) != -1) continue;
+      next = operand;
+      break;
+    }
+    if (next == ValueId::kAbsent || cone_.dims(next).size() != 4) return std::nullopt;
+    value = next;
   }
   return std::nullopt;
 }

@@ -10,11 +10,9 @@ using Kind = AxisMistake::Kind;
 constexpr std::size_t kMaxRank = 8;
 constexpr int kMaxWay = 24;
 
-bool are_same(const AxisFactor& a, const AxisFactor& b) {
+bool are_same(const AxisOrigins& origins, const AxisFactor& a, const AxisFactor& b) {
   if (a.is_copied || b.is_copied) return false;
-  return (a.is_batch && b.is_batch) || std::ranges::any_of(a.sources, [&](const AxisSource& source) {
-           return std::ranges::binary_search(b.sources, source);
-         });
+  return (a.is_batch && b.is_batch) || origins.have_common(a.sources, b.sources);
 }
 
 bool has_copies(const AxisFactors::Factors& factors) { return std::ranges::any_of(factors, &AxisFactor::is_copied); }
@@ -74,12 +72,17 @@ std::optional<AxisMistake> FlattenedOrder::met(NodeId node, ValueId a, std::size
     return stride;
   };
   for (std::size_t i = 0; i < f.size(); ++i)
-    for (std::size_t k = 0; k < g.size(); ++k) {
-      const auto is_like = [](const AxisFactor& one) {
-        return [&one](const AxisFactor& each) { return are_same(one, each); };
+    for (std::size_t k = 0; k < g.size() && !expressions_.is_spent(); ++k) {
+      expressions_.charge(1);
+      const AxisOrigins& origins = cone_.origins();
+      const auto is_like = [&](const AxisFactor& one) {
+        return [&](const AxisFactor& each) {
+          expressions_.charge(1);
+          return are_same(origins, one, each);
+        };
       };
       // Of two axes that come from one nobody knows which is which.
-      if (!are_same(f[i], g[k]) || !pool.equal(f[i].extent, g[k].extent) ||
+      if (!are_same(origins, f[i], g[k]) || !pool.equal(f[i].extent, g[k].extent) ||
           std::ranges::count_if(g, is_like(f[i])) != 1 || std::ranges::count_if(f, is_like(g[k])) != 1 ||
           std::ranges::count_if(f, is_like(f[i])) != 1 || std::ranges::count_if(g, is_like(g[k])) != 1)
         continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -9,10 +10,13 @@ namespace tensorlint::losses {
 
 /// Makes `known` hold a value, after what it is computed from: compute(v, follows(n)) adds v, with n values that wait,
 /// and is called for operands first where that is true. cycle(v) is called for a value that is computed from itself.
-/// A stack of its own: a chain of nodes may be as long as the model.
+/// A stack of its own: a chain of nodes may be as long as the model. Each question charges, known or not.
 template <typename Known, typename Follows, typename Cycle, typename Compute>
 void compute_operands_first(const Expressions& expressions, ValueId value, const Known& known, const Follows& follows,
                             const Cycle& cycle, const Compute& compute) {
+  constexpr std::uint64_t kStepsOfLookup = 8;  // in a map of many
+  expressions.charge(kStepsOfLookup);
+  if (known.contains(value)) return;
   std::vector<ValueId> pending{value};
   std::set<ValueId> open;
   while (!pending.empty()) {

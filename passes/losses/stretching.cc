@@ -1,6 +1,7 @@
 #include "passes/losses/stretching.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tensorlint::losses {
 namespace {
@@ -38,9 +39,10 @@ bool Stretching::are_all_pairs(ValueId a, ValueId b) {
     const auto i = last_long(*x), j = last_long(*y);
     return i && j && pool_.equal((*x)[*i], (*y)[*j]);
   };
-  const bool same = vectors ? are_equal_at_last() : std::ranges::any_of(of_x, [&](std::size_t i) {
-    return std::ranges::any_of(of_y, [&](std::size_t j) { return are_one(i, j); });
-  });
+  const bool same = vectors ? are_equal_at_last()
+                            : may_compare(of_x.size(), of_y.size()) && std::ranges::any_of(of_x, [&](std::size_t i) {
+                                return std::ranges::any_of(of_y, [&](std::size_t j) { return are_one(i, j); });
+                              });
   if (!same) return false;
   const Moved first = moved(a, false), second = moved(b, false);
   return first.from != second.from && !first.transposed && !second.transposed && !(first.gets_axis && second.gets_axis);
@@ -50,11 +52,11 @@ bool Stretching::are_batches_of_two(ValueId a, ValueId b, bool is_separable) {
   const auto x = shape(a), y = shape(b);
   if (!x || !y) return false;
   const auto of_x = stretches(*x, *y), of_y = stretches(*y, *x);
-  const auto has_batch = [&](std::size_t i, std::size_t j) {
-    return pool_.equal((*x)[i], (*y)[j]) && origins_.is_batch(a, i) && origins_.is_batch(b, j);
-  };
-  const bool same = std::ranges::any_of(
-      of_x, [&](std::size_t i) { return std::ranges::any_of(of_y, [&](std::size_t j) { return has_batch(i, j); }); });
+  if (of_x.empty() || of_y.empty()) return false;
+  const auto batches = batch_axes(a, of_x), others = batches.empty() ? batches : batch_axes(b, of_y);
+  const bool same = may_compare(batches.size(), others.size()) && std::ranges::any_of(batches, [&](std::size_t i) {
+                      return std::ranges::any_of(others, [&](std::size_t j) { return pool_.equal((*x)[i], (*y)[j]); });
+                    });
   if (!same) return false;
   const Moved first = moved(a, true), second = moved(b, true);
   if (first.from == second.from || first.transposed || second.transposed) return false;
@@ -119,9 +121,22 @@ bool Stretching::are_turned(ValueId a, ValueId b) const {
   return first.from != second.from && !first.transposed && !second.transposed && !(first.gets_axis && second.gets_axis);
 }
 
+bool Stretching::may_compare(std::size_t axes_of_a, std::size_t axes_of_b) const {
+  expressions_.charge(axes_of_a * axes_of_b);
+  return !expressions_.is_spent();
+}
+
+std::vector<std::size_t> Stretching::batch_axes(ValueId value, std::span<const std::size_t> among) {
+  std::vector<std::size_t> found;
+  std::ranges::copy_if(among, std::back_inserter(found),
+                       [&](std::size_t axis) { return origins_.is_batch(value, axis); });
+  return found;
+}
+
 /// Axes of `a` along which `b` is stretched.
 std::vector<std::size_t> Stretching::stretches(std::span<const Dim> a, std::span<const Dim> b) const {
   const std::size_t rank = std::max(a.size(), b.size());
+  expressions_.charge(1 + a.size());
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (pool_.is_constant(a[i], 1) || pool_.bounds(a[i]).hi <= 1) continue;
@@ -132,10 +147,12 @@ std::vector<std::size_t> Stretching::stretches(std::span<const Dim> a, std::span
 }
 
 std::size_t Stretching::long_axes(std::span<const Dim> dims) const {
+  expressions_.charge(1 + dims.size() / 4);
   return static_cast<std::size_t>(std::ranges::count_if(dims, [&](Dim dim) { return !pool_.is_constant(dim, 1); }));
 }
 
 bool Stretching::is_column_of(std::span<const Dim> column, std::span<const Dim> row) const {
+  expressions_.charge(1 + row.size() / 4);
   return !row.empty() && column.size() == row.size() + 1 && pool_.is_constant(column.back(), 1) &&
          std::ranges::equal(row, column.first(row.size()), [&](Dim a, Dim b) { return pool_.equal(a, b); });
 }
@@ -151,6 +168,7 @@ std::optional<std::size_t> Stretching::last_long(std::span<const Dim> dims) cons
 Stretching::Moved Stretching::moved(ValueId value, bool through_elements) const {
   Moved found{.from = value};
   for (int step = 0; step < kMaxSteps; ++step) {
+    expressions_.charge(2);
     const NodeId node = expressions_.producer(found.from);
     const Opcode opcode = expressions_.op(node);
     const bool one_of_each = through_elements && has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) &&

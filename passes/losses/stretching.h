@@ -47,6 +47,9 @@ class Stretching {
     bool gets_axis = false, transposed = false;
   };
 
+  /// False where the meter does not allow to compare so many pairs of axes.
+  bool may_compare(std::size_t axes_of_a, std::size_t axes_of_b) const;
+  std::vector<std::size_t> batch_axes(ValueId value, std::span<const std::size_t> among);
   std::vector<std::size_t> stretches(std::span<const Dim> a, std::span<const Dim> b) const;
   std::size_t long_axes(std::span<const Dim> dims) const;
   bool is_column_of(std::span<const Dim> column, std::span<const Dim> row) const;
