@@ -42,8 +42,8 @@ class Call {
   bool gives(std::size_t result, ValueId value) const {
     return result < node_.result_count && analysis_.model().results(node_)[result] == value;
   }
-  const Attribute* attribute(std::string_view name) const { return analysis_.model().attribute(node_, name); }
-  std::span<const Attribute> attributes() const { return analysis_.model().attributes(node_); }
+  const Attribute* attribute(std::string_view name) const { return analysis_.attribute(id_, name); }
+  std::span<const Attribute> attributes() const { return analysis_.attributes(id_).read(); }
 
  private:
   const Analysis& analysis_;
@@ -302,6 +302,7 @@ class Element {
   std::set<std::int64_t> reached_in(std::span<const std::size_t> chosen, int variant);
   void add_at_thresholds(std::span<const std::size_t> chosen, std::set<std::int64_t>& found);
   std::vector<double> samples_of(const Part& part, int variant) const;
+  void charge_evaluation() const;
   double evaluate(bool forced);
   double evaluate_part(const Part& part) const;
 
@@ -607,6 +608,7 @@ std::vector<double> Element::sums_at_extremes(ValueId terms, std::int64_t count)
         if (term.parts_[i].kind == Kind::kSamples)
           term.given_[i] = term.parts_[i].samples[std::min(end, term.parts_[i].samples.size() - 1)];
       term.given_[free[0]] = far;
+      term.charge_evaluation();
       found.insert(term.evaluate(false));
     }
     if (found.size() != 1 || !(std::abs(*found.begin()) <= 1)) return {};
@@ -692,6 +694,12 @@ double Element::evaluate_part(const Part& part) const {
   }
 }
 
+void Element::charge_evaluation() const {
+  std::uint64_t steps = 0;
+  for (const Part& part : parts_) steps += kStepsOfPart + part.attributes.size();
+  analysis_.meter().charge(steps);
+}
+
 /// `forced`: truths are those that were found last.
 double Element::evaluate(bool forced) {
   values_.assign(parts_.size(), kUnknown);
@@ -730,7 +738,8 @@ std::set<std::int64_t> Element::reached_in(std::span<const std::size_t> chosen, 
   // Past the limit every so many: a number that shares no factor with the counts visits them all evenly.
   const std::size_t step = combinations <= kMaxCombinations ? 1 : combinations / kMaxCombinations * 2 + 1;
   std::set<std::int64_t> found;
-  for (std::size_t at = 0; at < combinations; at += step) {
+  for (std::size_t at = 0; at < combinations && !analysis_.meter().is_spent(); at += step) {
+    charge_evaluation();
     std::size_t rest = at;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       if (samples[i].empty()) continue;
@@ -739,7 +748,6 @@ std::set<std::int64_t> Element::reached_in(std::span<const std::size_t> chosen, 
     }
     if (const auto integer = as_integer(evaluate(false))) found.insert(*integer);
   }
-  analysis_.facts().meter().charge(kStepsOfPart * (combinations / step) * parts_.size());
   return found;
 }
 
@@ -760,6 +768,8 @@ void Element::add_at_thresholds(std::span<const std::size_t> chosen, std::set<st
     if (parts_[leaf].kind != Kind::kFree) continue;
     for (const double threshold : thresholds)
       for (const double away : {-1.0, 0.0, 1.0}) {
+        charge_evaluation();
+        if (analysis_.meter().is_spent()) return;
         give_samples(0);
         given_[leaf] = threshold + away;
         const auto value = as_integer(evaluate(false));

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "passes/dataflow/element_function.h"
+
 namespace tensorlint::losses {
 namespace {
 
@@ -30,7 +32,7 @@ Formula::Formula(const Expressions& expressions, ValueId root) : expressions_(ex
     parts_.clear();
     return;
   }
-  for (const Part& part : parts_) steps_ += kStepsOfPart + part.operands.size();
+  for (const Part& part : parts_) steps_ += kStepsOfPart + part.operands.size() + part.attributes.size();
   ancestors_.resize(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     ancestors_[i] = std::uint64_t{1} << i;
@@ -115,14 +117,13 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   const OpSchema* const schema = model.op(model.node(node)).schema;
   if (schema == nullptr || operands.size() < schema->min_inputs || operands.size() > kMaxParts) return false;
   const Opcode opcode = expressions_.op(node);
-  const ops::OpEntry* entry = expressions_.entry(node);
   if (is_copy(opcode)) {
     // To an integer the fraction is cut off; what that is compared with is the integer.
     if (opcode == Opcode::kCast && expressions_.makes_integers(node)) return false;
     part.kind = PartKind::kSame;
-  } else if (entry != nullptr && entry->element() != nullptr) {
+  } else if (const ops::ElementValue element = dataflow::element_function(expressions_.analysis(), node)) {
     part.kind = PartKind::kElement;
-    part.element = entry->element();
+    part.element = element;
     part.attributes = expressions_.analysis().attributes(node).read();
     if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) {
       part.kind = PartKind::kLeaf;
