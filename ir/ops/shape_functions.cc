@@ -21,6 +21,8 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
     in.fail(constraint, std::move(operands), std::move(message));
     return;
   }
+  // An extent may be a sum of thousands of symbols.
+  constexpr std::size_t kShownSymbols = 8;
   // Extents behind strided windows reach 2 only where the symbols are large.
   for (const std::int64_t value : {2, 64, 1024, 65536}) {
     const auto all = [value](Dim) -> std::optional<std::int64_t> { return value; };
@@ -28,8 +30,18 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
     const std::int64_t least = stretches ? 2 : 1;
     if (!x || !y || *x == *y || *x < least || *y < least) continue;
     ArgumentList symbols{{}, ", ", {}};
-    for (const Dim symbol : pool.symbols(a))
-      if (pool.is_named(symbol)) symbols.items.emplace_back(Message("{} = {}", symbol, value));
+    std::size_t more = 0;
+    for (const Dim symbol : pool.symbols(a)) {
+      if (!pool.is_named(symbol)) continue;
+      if (symbols.items.size() < kShownSymbols)
+        symbols.items.emplace_back(Message("{} = {}", symbol, value));
+      else
+        ++more;
+    }
+    if (more != 0) {
+      symbols.items.emplace_back(Message("{} more", more));
+      symbols.last_separator = " and ";
+    }
     if (symbols.items.empty()) symbols.items.emplace_back(Message("extents of {}", value));
     in.may_fail(constraint, std::move(operands), std::move(message),
                 {"with {}: {} against {}", std::move(symbols), *x, *y});

@@ -29,6 +29,24 @@ std::int64_t size_of(const FactStore& facts, FactId id) {
          (shape == ShapeId::kUnranked ? 0 : static_cast<std::int64_t>(facts.dims_of(shape).size()));
 }
 
+/// Of a message, with those of messages and lists in it; extents and characters count as parts of one.
+std::size_t arguments_in(const ops::Message& message);
+std::size_t arguments_in(const ops::Argument& argument) {
+  constexpr std::size_t kDimsOfArgument = 16, kCharactersOfArgument = 64;
+  if (const auto* inner = std::get_if<ops::Message>(&argument.value())) return 1 + arguments_in(*inner);
+  if (const auto* dims = std::get_if<std::vector<Dim>>(&argument.value())) return 1 + dims->size() / kDimsOfArgument;
+  if (const auto* text = std::get_if<std::string>(&argument.value())) return 1 + text->size() / kCharactersOfArgument;
+  std::size_t count = 1;
+  if (const auto* list = std::get_if<ops::ArgumentList>(&argument.value()))
+    for (const ops::Argument& item : list->items) count += arguments_in(item);
+  return count;
+}
+std::size_t arguments_in(const ops::Message& message) {
+  std::size_t count = 0;
+  for (const ops::Argument& argument : message.arguments) count += arguments_in(argument);
+  return count;
+}
+
 }  // namespace
 
 void Solver::visit_node(NodeId id) {
@@ -211,7 +229,8 @@ void Solver::record(NodeId id, ops::Violation violation) {
   std::vector<std::vector<int>>& known = recorded_[{id, violation.constraint}];
   if (known.size() >= kMaxFaultsOfConstraint || std::ranges::find(known, violation.operands) != known.end()) return;
   known.push_back(violation.operands);
-  facts_.meter().keep(kBytesOfViolation + kBytesOfArgument * violation.message.arguments.size());
+  facts_.meter().keep(kBytesOfViolation +
+                      kBytesOfArgument * (arguments_in(violation.message) + arguments_in(violation.witness)));
   out_.violations_.push_back({std::move(violation), id, calls_, iteration_});
 }
 
