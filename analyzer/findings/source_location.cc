@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/findings/kept.h"
 #include "base/escape.h"
 
 namespace tensorlint::findings {
@@ -18,13 +19,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-/// Cut between characters of UTF-8.
-std::string kept(std::string_view text, std::size_t most = kMaxKept) {
-  std::size_t end = std::min(text.size(), most);
-  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end));
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -60,12 +54,13 @@ std::string innermost_module(std::string_view scopes) {
     last = scopes.substr(open + 1, close - open - 1);
     scopes.remove_prefix(close + 1);
   }
-  return std::string(before);
+  return kept(before);
 }
 
 }  // namespace
 
 bool is_library_file(std::string_view file) {
+  file = file.substr(0, kMaxKeptFile);  // a name of slashes begins a word at each of them
   for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
                                       "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
     if (file.find(part) != std::string_view::npos) return true;
@@ -144,12 +139,14 @@ const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
   const std::vector<StackFrame> frames = this->frames(node);
   if (const StackFrame* frame = users_frame(frames)) {
-    found.place = {
-        .file = kept(frame->file, kMaxKeptFile), .line = frame->line, .column = 0, .source = kept(frame->source)};
+    found.place = {.file = kept(frame->file, kMaxKeptFile),
+                   .line = frame->line,
+                   .column = 0,
+                   .source = kept(frame->source, kMaxKept)};
     // The trace keeps the code as it was at export; a file that has changed since would show another line.
     const std::string_view now = sources_.program_line(frame->file, frame->line);
     if (frame->source.empty() || trimmed(now) == frame->source) {
-      found.place.source = kept(now);
+      found.place.source = kept(now, kMaxKept);
       const std::size_t indent = now.find_first_not_of(" \t");
       if (indent != std::string_view::npos) found.place.column = static_cast<std::uint32_t>(indent + 1);
     }
@@ -171,7 +168,7 @@ SourceLocation LocationResolver::in_text(const Position& position) {
   return {.file = model_.path,
           .line = position.line,
           .column = position.column,
-          .source = kept(sources_.model_line(position.line))};
+          .source = kept(sources_.model_line(position.line), kMaxKept)};
 }
 
 }  // namespace tensorlint::findings

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "analyzer/findings/fingerprint.h"
+#include "base/hash.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -67,19 +69,34 @@ std::string dtypes_of(std::span<const Operand> operands) {
   return fmt::format("{}", fmt::join(dtypes, " "));
 }
 
+std::string reason_of(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {
+  std::string reason = to_text(violation.message, analysis.facts());
+  analysis.meter().charge(1 + reason.size() / 4);
+  return short_key(std::move(reason));
+}
+
 /// Where an exporter left no source lines, names show instances of one module: nodes below "/layers.0/attention" and
 /// "/layers.7/attention" that fail in the same words. Empty for names without a module that is numbered.
 std::string instance_key(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {
   const Model& model = analysis.model();
   const Node& node = model.node(violation.node);
   const std::string_view name = model.text(node.name), module = name.substr(0, name.rfind('/'));
+  analysis.meter().charge(1 + name.size() / 4);
   const bool is_numbered = std::ranges::any_of(module, [](char c) { return c >= '0' && c <= '9'; });
   if (module.size() == name.size() || !is_numbered) return {};
   return fmt::format("instance {} {} {} {}", findings::without_numbers(module), model.text(model.op(node).name),
-                     violation.constraint->label, to_text(violation.message, analysis.facts()));
+                     violation.constraint->label, reason_of(analysis, violation));
 }
 
 }  // namespace
+
+std::string short_key(std::string key) {
+  constexpr std::size_t kMaxKey = 256;
+  if (key.size() <= kMaxKey) return key;
+  std::uint64_t hash = key.size();
+  for (const char c : key) hash = mix(hash, static_cast<unsigned char>(c));
+  return fmt::format("{} {:016x}", std::string_view(key).substr(0, kMaxKey / 2), hash);
+}
 
 std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Origins& origins) {
   std::vector<std::string> causes;
@@ -93,7 +110,7 @@ std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Ori
     causes.push_back(std::move(instance));
   const std::vector<Operand> operands = violation.operands();
   const std::string reason =
-      aspect == Aspect::kDtype ? dtypes_of(operands) : to_text(violation.at.message, violation.analysis.facts());
+      aspect == Aspect::kDtype ? dtypes_of(operands) : reason_of(violation.analysis, violation.at);
   for (const Operand& operand : operands) {
     const dataflow::Origin origin = origins.of(operand.value(), aspect);
     const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;

@@ -12,4 +12,7 @@ namespace tensorlint::rules {
 /// read, the value that all of them reject for the same reason.
 std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Origins& origins);
 
+/// The key itself, or of a long one its beginning and a hash: keys are only compared, and each finding keeps its own.
+std::string short_key(std::string key);
+
 }  // namespace tensorlint::rules

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "analyzer/findings/kept.h"
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/causes.h"
 #include "base/escape.h"
@@ -16,12 +21,66 @@ namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kShownElements = 8;
-/// Bytes of a name that findings keep: more than any report prints.
-constexpr std::size_t kKeptOfName = 1024;
 /// Calls that are named at either end of a chain.
 constexpr std::size_t kShownCalls = 8;
+/// Of a line of a program in a note: as long as a name of a file or a line of code that LocationResolver keeps.
+constexpr std::size_t kKeptOfFile = 4096, kKeptOfLine = 2 * kShownLength;
+using findings::kept;
 
-std::string kept(std::string_view name) { return std::string(name.substr(0, kKeptOfName)); }
+/// In place: what fits is not copied.
+void cut(std::string& text) {
+  if (text.size() > findings::kKeptOfText) text = kept(text, findings::kKeptOfText);
+}
+
+std::size_t bytes_of(const findings::SourceLocation& place) { return place.file.size() + place.source.size(); }
+std::size_t bytes_of(const findings::Note& note) {
+  return sizeof note + note.message.size() + note.node.size() + bytes_of(note.place);
+}
+
+std::size_t bytes_of(const NewAttribute& attribute) {
+  return sizeof attribute + attribute.name.size() + attribute.s.size() + attribute.ints.size() * sizeof(std::int64_t);
+}
+
+std::size_t bytes_of(const NewNode& node) {
+  std::size_t bytes = node.domain.size() + node.op.size() + node.name.size();
+  for (const auto* names : {&node.operands, &node.results})
+    for (const std::string& name : *names) bytes += sizeof name + name.size();
+  for (const NewAttribute& attribute : node.attributes) bytes += bytes_of(attribute);
+  return bytes;
+}
+
+/// Names in edits are those of the model, and are not cut.
+std::size_t bytes_of(const GraphEdit& edit) {
+  const auto of = [](const auto& one) -> std::size_t {
+    using Edit = std::decay_t<decltype(one)>;
+    if constexpr (std::is_same_v<Edit, InsertNode>)
+      return bytes_of(one.node);
+    else if constexpr (std::is_same_v<Edit, SetAttribute>)
+      return bytes_of(one.attribute);
+    else if constexpr (std::is_same_v<Edit, AddInitializer>)
+      return one.name.size() + (one.dims.size() + one.elements.size()) * sizeof(std::int64_t);
+    else if constexpr (std::is_same_v<Edit, ImportDomain>)
+      return one.domain.size();
+    else if constexpr (std::is_same_v<Edit, AddModelMetadata> || std::is_same_v<Edit, AddMetadata>)
+      return one.key.size() + one.value.size();
+    else if constexpr (std::is_same_v<Edit, SetOperand> || std::is_same_v<Edit, SetResult> ||
+                       std::is_same_v<Edit, DropValueInfo>)
+      return one.value.size();
+    else
+      return 0;
+  };
+  return sizeof edit + std::visit(of, edit);
+}
+
+/// Takes account of what a finding keeps, until the report is written.
+void keep(const Reporter& out, std::size_t bytes) { out.analysis().meter().keep(bytes); }
+
+/// All notes of findings come here.
+void add_note(findings::Finding& finding, const Reporter& out, findings::Note note) {
+  cut(note.message);
+  keep(out, bytes_of(note));
+  finding.notes.push_back(std::move(note));
+}
 
 std::vector<std::unique_ptr<Rule>>& registry() {
   static std::vector<std::unique_ptr<Rule>> rules;
@@ -81,17 +140,19 @@ bool is_made_up(std::string_view symbol) {
 }
 
 /// "s77 is axis 0 of `x`", once a finding, of the extents that the exporter has named.
-void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, std::vector<Dim>& explained,
-                     findings::Finding& finding) {
+void explain_symbols(const Reporter& out, const Fact& fact, std::vector<Dim>& explained, findings::Finding& finding) {
+  const dataflow::Analysis& analysis = out.analysis();
   constexpr std::size_t kMaxExplained = 4;
   FactStore& facts = analysis.facts();
   const DimPool& pool = facts.dims();
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return;
   std::vector<Dim> symbols;
-  for (const Dim dim : facts.dims_of(fact.shape))
+  for (const Dim dim : facts.dims_of(fact.shape)) {
+    if (symbols.size() == kMaxExplained || analysis.meter().is_spent()) break;
     for (const Dim symbol : pool.symbols(dim))
-      if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
-  if (symbols.size() > kMaxExplained) symbols.resize(kMaxExplained);
+      if (symbols.size() < kMaxExplained && std::ranges::find(symbols, symbol) == symbols.end())
+        symbols.push_back(symbol);
+  }
   for (const Dim symbol : symbols) {
     if (!is_made_up(pool.to_text(symbol)) || std::ranges::find(explained, symbol) != explained.end()) continue;
     explained.push_back(symbol);
@@ -103,7 +164,8 @@ void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, std::
       analysis.meter().charge(1 + dims.size() / 4);
       const auto at = std::find(dims.begin(), dims.end(), symbol);
       if (at == dims.end()) continue;
-      finding.notes.push_back(
+      add_note(
+          finding, out,
           {.message = escape_for_display(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
                                                      quoted_for_people(analysis.model().name_of(input)))),
            .node = {},
@@ -137,6 +199,33 @@ const findings::StackFrame* calling_frame(const std::vector<findings::StackFrame
   const findings::StackFrame* own = findings::users_frame(frames);
   if (own == nullptr || own == frames.data() || findings::is_library_file(own->file)) return nullptr;
   return findings::is_library_file(own[-1].file) ? nullptr : own - 1;
+}
+
+/// The lines of a program around a node's own one, of each node once: a thousand findings may be about one node.
+struct LinesAround {
+  explicit LinesAround(const dataflow::Analysis& /*analysis*/) {}
+  struct Lines {
+    findings::SourceLocation library, caller;  // not known: none
+  };
+  std::map<NodeId, Lines> of_nodes;
+};
+
+findings::SourceLocation location_of(const findings::StackFrame* frame) {
+  if (frame == nullptr) return {};
+  return {.file = kept(frame->file, kKeptOfFile),
+          .line = frame->line,
+          .column = 0,
+          .source = kept(frame->source, kKeptOfLine)};
+}
+
+const LinesAround::Lines& lines_around(Reporter& out, NodeId node) {
+  const auto [known, added] = out.shared<LinesAround>().of_nodes.try_emplace(node);
+  if (added) {
+    const std::vector<findings::StackFrame> frames = out.locations().frames(node);
+    known->second = {.library = location_of(library_frame(frames)), .caller = location_of(calling_frame(frames))};
+    keep(out, sizeof(*known) + bytes_of(known->second.library) + bytes_of(known->second.caller));
+  }
+  return known->second;
 }
 
 /// Where what a node gives is first used, by a node whose line is known: exporters write none for what runs without
@@ -178,30 +267,48 @@ std::vector<Operand> ViolationCase::operands() const {
 std::string ViolationCase::message() const { return findings::violation_text(analysis, at); }
 
 FindingBuilder& FindingBuilder::message(std::string message) {
-  if (finding_ != nullptr) finding_->message = std::move(message);
+  if (finding_ == nullptr) return *this;
+  cut(message);
+  keep(reporter_, message.size());
+  finding_->message = std::move(message);
   return *this;
 }
 
 FindingBuilder& FindingBuilder::certainty(ops::Certainty certainty, std::string_view witness) {
   if (finding_ != nullptr) {
     finding_->certainty = certainty;
-    finding_->witness = witness;
+    finding_->witness = kept(witness, findings::kKeptOfText);
+    keep(reporter_, finding_->witness.size());
   }
   return *this;
 }
 
 FindingBuilder& FindingBuilder::devices(findings::DeviceWitness witness) {
-  if (finding_ != nullptr) finding_->devices = std::move(witness);
+  if (finding_ == nullptr) return *this;
+  std::size_t bytes = 0;
+  for (const auto& [name, holds] : witness.conditions) bytes += sizeof name + name.size();
+  for (const auto& [name, count] : witness.trip_counts) bytes += sizeof name + name.size();
+  for (const auto* names : {&witness.devices, &witness.calls})
+    for (const std::string& name : *names) bytes += sizeof name + name.size();
+  keep(reporter_, bytes);
+  finding_->devices = std::move(witness);
   return *this;
 }
 
 FindingBuilder& FindingBuilder::cost(findings::TransferCost cost) {
-  if (finding_ != nullptr) finding_->cost = std::move(cost);
+  if (finding_ == nullptr) return *this;
+  std::size_t bytes = cost.bytes.size() + cost.setup_bytes.size();
+  for (const auto& [name, holds] : cost.conditions) bytes += sizeof name + name.size();
+  keep(reporter_, bytes);
+  finding_->cost = std::move(cost);
   return *this;
 }
 
 FindingBuilder& FindingBuilder::cause(std::string key) {
   if (reporter_.is_cut_off()) return *this;
+  reporter_.analysis().meter().charge(1 + key.size() / 4);
+  key = short_key(std::move(key));
+  keep(reporter_, 2 * (sizeof key + key.size()));  // once more in what is known of all findings
   reporter_.note_cause(key);
   if (finding_ != nullptr) finding_->causes.push_back(std::move(key));
   return *this;
@@ -214,14 +321,16 @@ FindingBuilder& FindingBuilder::value(ValueId value) {
 }
 
 FindingBuilder& FindingBuilder::place(findings::SourceLocation place) {
-  if (finding_ != nullptr && place.known()) finding_->place = std::move(place);
+  if (finding_ == nullptr || !place.known()) return *this;
+  keep(reporter_, bytes_of(place));
+  finding_->place = std::move(place);
   return *this;
 }
 
 FindingBuilder& FindingBuilder::note(std::string message) {
   if (reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size());
-  if (finding_ != nullptr) finding_->notes.push_back({.message = std::move(message), .node = {}, .place = {}});
+  if (finding_ != nullptr) add_note(*finding_, reporter_, {.message = std::move(message), .node = {}, .place = {}});
   return *this;
 }
 
@@ -229,9 +338,10 @@ FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
   // What no node computes has no place.
   if (finding_ == nullptr || node == NodeId::kNone || reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size());
-  finding_->notes.push_back({.message = std::move(message),
-                             .node = kept(reporter_.analysis().model().label(node)),
-                             .place = reporter_.locations().of(node).place});
+  add_note(*finding_, reporter_,
+           {.message = std::move(message),
+            .node = kept(reporter_.analysis().model().label(node)),
+            .place = reporter_.locations().of(node).place});
   return *this;
 }
 
@@ -266,14 +376,14 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
     name = fmt::format("{} gets its {}{} from {}, which", operand.name(), aspect_word(aspect),
                        made == NodeId::kNone ? "" : " here,", name);
   if (aspect == Aspect::kShape && origin.node != NodeId::kNone)
-    explain_symbols(analysis, operand.fact(), reporter_.explained_, *finding_);
+    explain_symbols(reporter_, operand.fact(), reporter_.explained_, *finding_);
   if (origin.node != NodeId::kNone)
     return note_at(origin.node,
                    fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
   const std::string_view verb = aspect == Aspect::kValue ? "has" : "is";
   std::string message = fmt::format("{} {} {}", name, verb, what);
   if (made != NodeId::kNone) return note_at(made, std::move(message));
-  finding_->notes.push_back({.message = std::move(message), .node = {}, .place = place});
+  add_note(*finding_, reporter_, {.message = std::move(message), .node = {}, .place = place});
   return *this;
 }
 
@@ -281,7 +391,12 @@ FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability
                                     std::vector<GraphEdit> edits) {
   if (reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size() + Reporter::kStepsPerText * edits.size());
-  if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
+  if (finding_ == nullptr) return *this;
+  cut(message);
+  std::size_t bytes = sizeof(findings::Fix) + message.size();
+  for (const GraphEdit& edit : edits) bytes += bytes_of(edit);
+  keep(reporter_, bytes);
+  finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }
 
@@ -311,6 +426,7 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
   finding.path = analysis_.model().path;
   finding.graph = kept(analysis_.model().graph_path(graph));
   finding.order = ~std::uint64_t{0};
+  keep(*this, sizeof finding + finding.path.size() + finding.graph.size());
   return &finding;
 }
 
@@ -328,7 +444,9 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   findings::Finding* finding = add(severity, node == NodeId::kNone ? GraphId::kMain : model.node(node).graph);
   if (finding == nullptr) return {finding, *this};
   charge(message.size());
+  cut(message);
   finding->message = std::move(message);
+  keep(*this, finding->message.size());
   if (node == NodeId::kNone) return {finding, *this};
   const Node& at = model.node(node);
   finding->node = kept(model.label(node));
@@ -341,18 +459,14 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   const findings::LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;
-  const std::vector<findings::StackFrame> frames = places_.frames(node);
-  const auto note_frame = [&](const findings::StackFrame* frame, std::string_view text) {
-    if (frame == nullptr) return;
-    finding->notes.push_back({.message = std::string(text),
-                              .node = {},
-                              .place = {.file = std::string(frame->file),
-                                        .line = frame->line,
-                                        .column = 0,
-                                        .source = std::string(frame->source)}});
-  };
-  note_frame(library_frame(frames), "in this library code, called from the line above");
-  note_frame(calling_frame(frames), "called from here");
+  keep(*this, finding->node.size() + finding->op.size() + finding->value.size() + finding->module.size() +
+                  bytes_of(finding->place));
+  const LinesAround::Lines& lines = lines_around(*this, node);
+  if (lines.library.known())
+    add_note(*finding, *this,
+             {.message = "in this library code, called from the line above", .node = {}, .place = lines.library});
+  if (lines.caller.known())
+    add_note(*finding, *this, {.message = "called from here", .node = {}, .place = lines.caller});
   return {finding, *this};
 }
 
@@ -364,7 +478,11 @@ FindingBuilder Reporter::report_value(ValueId value, std::string message) {
 
 FindingBuilder Reporter::report_graph(findings::Severity severity, GraphId graph, std::string message) {
   findings::Finding* finding = add(severity, graph);
-  if (finding != nullptr) finding->message = std::move(message);
+  if (finding == nullptr) return {finding, *this};
+  charge(message.size());
+  cut(message);
+  finding->message = std::move(message);
+  keep(*this, finding->message.size());
   return {finding, *this};
 }
 

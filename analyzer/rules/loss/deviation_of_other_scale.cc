@@ -8,6 +8,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/escape.h"
 #include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
@@ -74,7 +75,8 @@ class DeviationOfOtherScale : public Rule {
                                  v.name(), divergence.rate < 1.5 ? "variance" : "standard deviation"))
               .note_at(divergence.node, "the divergence is computed here")
               .fix(fmt::format("scale the noise with the standard deviation, exp({}{})",
-                               analysis.model().name_of(divergence.log_variance), divergence.rate < 1.5 ? " / 2" : ""));
+                               escape_for_display(analysis.model().name_of(divergence.log_variance)),
+                               divergence.rate < 1.5 ? " / 2" : ""));
           return;
         }
       }

@@ -7,6 +7,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/escape.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -46,7 +47,8 @@ class EpisodesNeverEnd : public Rule {
                        "the value of the next state is added whether or not the episode has ended: nothing reads {}",
                        Operand(analysis, flag).name()))
             .note_at(product, "discounted here")
-            .fix(fmt::format("leave it out at the end: r + gamma * (1 - {}) * value", view.model().name_of(flag)));
+            .fix(fmt::format("leave it out at the end: r + gamma * (1 - {}) * value",
+                             escape_for_display(view.model().name_of(flag))));
       }
     });
   }

@@ -13,6 +13,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/escape.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
@@ -391,11 +392,12 @@ class InvertedMask : public Rule {
       }
     const auto keeps_ones = keeps_ones_by_name(analysis.model().name_of(scores->mask));
     if (!keeps_ones || *keeps_ones != hides_ones) return;
+    const std::string shown = escape_for_display(analysis.model().name_of(scores->mask));
     out.report(call.id(), fmt::format("{} hides {}, which by that name are {}", call.op_name(), hidden,
                                       *keeps_ones ? "the ones to see" : "to be seen"))
         .cause(mask.name())
-        .fix(*keeps_ones ? fmt::format("hide where it is 0: (1 - {}) * -10000", analysis.model().name_of(scores->mask))
-                         : fmt::format("hide where it is 1: {} * -10000", analysis.model().name_of(scores->mask)));
+        .fix(*keeps_ones ? fmt::format("hide where it is 0: (1 - {}) * -10000", shown)
+                         : fmt::format("hide where it is 1: {} * -10000", shown));
   }
 };
 

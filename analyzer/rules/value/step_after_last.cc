@@ -7,6 +7,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/escape.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -39,7 +40,7 @@ class StepAfterLast : public Rule {
     if (lengths == ValueId::kAbsent) return;
     out.report(call.id(), fmt::format("the step of {} at {} is the one after the last: steps count from 0", data.name(),
                                       Operand(analysis, lengths).name()))
-        .fix(fmt::format("take the step at {} - 1", analysis.model().name_of(lengths)));
+        .fix(fmt::format("take the step at {} - 1", escape_for_display(analysis.model().name_of(lengths))));
   }
 
   /// The input that counts steps, as it is; of indices of several axes the last one.
