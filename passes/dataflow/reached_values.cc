@@ -777,6 +777,7 @@ void Element::add_at_thresholds(std::span<const std::size_t> chosen, std::set<st
         // What another input holds where this one decides is trusted as well.
         bool same = true;
         for (int variant = 0; variant < 3 && same; ++variant) {
+          charge_evaluation();
           give_samples(variant);
           same = as_integer(evaluate(true)) == value;
         }
