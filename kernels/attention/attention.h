@@ -11,6 +11,7 @@
 // one times 2 u, and of 8 u for each 64 keys after it; the sums over the keys add keys * u, and the result's own dtype
 // rounds once. Asynchronous: nothing is allocated, nothing waits.
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -20,6 +21,25 @@ namespace tensorlint::kernels {
 
 /// Most elements of a query, and of a value.
 constexpr std::int64_t kMaxAttentionWidth = 256;
+
+/// Queries of a block's tile, keys of a step, and columns of values that are one part.
+constexpr int kAttentionEdge = 64;
+/// Elements from one row of a tile to the next, as tiles of products have them.
+constexpr int kAttentionPitch = 68;
+
+/// Parts of values, by which the kernel is compiled: 1, 2 or 4.
+constexpr int attention_parts(std::int64_t value_width) {
+  return value_width <= kAttentionEdge ? 1 : value_width <= 2 * kAttentionEdge ? 2 : 4;
+}
+
+/// Shared memory that a block takes, 51 to 153 KiB: the queries, keys or values, and weights. On a device that has less
+/// (device_shared_memory) the call fails with kLaunchFailed. Widths up to kMaxAttentionWidth.
+constexpr std::size_t attention_shared_bytes(std::int64_t width, std::int64_t value_width) {
+  const std::int64_t padded = (width + kAttentionEdge - 1) / kAttentionEdge * kAttentionEdge;
+  const std::int64_t values = std::int64_t{kAttentionEdge} * attention_parts(value_width);
+  return static_cast<std::size_t>(padded + (padded > values ? padded : values) + kAttentionEdge) * kAttentionPitch *
+         sizeof(float);
+}
 
 enum class AttentionMask : int {
   kNone,

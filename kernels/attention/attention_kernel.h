@@ -11,9 +11,7 @@
 
 namespace tensorlint::kernels {
 
-/// Queries of a tile, and keys of a step.
-constexpr int kAttentionEdge = 64;
-constexpr int kAttentionPitch = TileShape<float, 1>::kPitch;
+static_assert(kAttentionPitch == TileShape<float, 1>::kPitch);
 
 /// Elements of a row in steps that loaders bring whole.
 TL_HOST_DEVICE int padded_width(int width) { return (width + kAttentionEdge - 1) / kAttentionEdge * kAttentionEdge; }

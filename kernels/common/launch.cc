@@ -40,6 +40,14 @@ Status device_capability(int* capability) {
   return from(error);
 }
 
+Status device_shared_memory(std::size_t* bytes) {
+  int device = 0, most = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  *bytes = static_cast<std::size_t>(most);
+  return from(error);
+}
+
 Status allow_dynamic_shared_memory(const void* kernel) {
   int device = 0;
   if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return from(error);
@@ -61,6 +69,11 @@ Status zero_memory(void* data, std::size_t bytes, Stream stream) {
 
 Status device_capability(int* capability) {
   *capability = emulator::device().capability;
+  return Status::kOk;
+}
+
+Status device_shared_memory(std::size_t* bytes) {
+  *bytes = emulator::device().shared_bytes_most;
   return Status::kOk;
 }
 

@@ -18,6 +18,10 @@ struct Geometry {
 /// 10 major + minor of the current device. Errors: kLaunchFailed.
 Status device_capability(int* capability);
 
+/// Most shared memory of a block of the current device, for kernels that are allowed more than 48 KiB. Errors:
+/// kLaunchFailed.
+Status device_shared_memory(std::size_t* bytes);
+
 /// Lets `kernel` use all the dynamic shared memory that a block of the current device can have beside the kernel's
 /// static part. The first call for a device and kernel sets this once and for all, so that a launch never depends on
 /// the ones before it, nor on another thread's. Without it a kernel has 48 KiB, its static part included. Errors:

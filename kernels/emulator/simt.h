@@ -54,6 +54,9 @@ struct Device {
 /// An A100: no clusters, 163 KiB.
 inline Device device_of_sm_80() { return {80, 48 * 1024, 163 * 1024, 1024, 0x7fffffffU, 1}; }
 
+/// An A10, A40 or RTX 30: 99 KiB, as on sm_89 and sm_120.
+inline Device device_of_sm_86() { return {86, 48 * 1024, 99 * 1024, 1024, 0x7fffffffU, 1}; }
+
 /// cudaError_t numbers of refused launches.
 constexpr int kInvalidValue = 1;
 constexpr int kInvalidConfiguration = 9;

@@ -99,6 +99,9 @@ class Device {
   /// Faults of work that is begun from now on name this step.
   void set_step(std::uint64_t step) { table_->set_step(handle_, step); }
 
+  /// Most shared memory that a block of a kernel has.
+  std::uint64_t shared_bytes() const { return table_->shared_bytes(handle_); }
+
   // Pointers of the requests are of this device's values.
   void reduce(const kernels::Reduction& request, const void* input, void* result);
   void pointwise_loss(const kernels::PointwiseLoss& request);

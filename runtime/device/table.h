@@ -106,6 +106,8 @@ struct tensorlint_device_table_v1 {
   /// After load_cublaslt. All that lies on the device is aligned to 16 bytes.
   int (*cublaslt_product)(tensorlint_device* device, const tensorlint::kernels::MatrixProduct* request);
 
+  /// Most bytes of shared memory that a block of a kernel has; 0: the device does not say.
+  std::uint64_t (*shared_bytes)(tensorlint_device* device);
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
   /// Work of later calls belongs to this step of the caller's.

@@ -267,6 +267,8 @@ bool KernelMatcher::add_written_attention(NodeId softmax) {
     request.mask.batch[to] = mask_steps[axis];
     request.result_batch[to] = result_steps[axis];
   }
+  if (kernels::attention_shared_bytes(request.width, request.value_width) > shared_bytes_)
+    return false;  // products and a softmax do fit
   return add_attention_call(result, std::move(operands), request, formula);
 }
 
@@ -356,6 +358,10 @@ void KernelMatcher::add_attention(NodeId node) {
     std::ranges::copy(std::array{steps[0], steps[1] * shares, steps[1]}, request.mask.batch);
     read.push_back(given);
   }
+  if (const std::size_t needed = kernels::attention_shared_bytes(request.width, request.value_width);
+      needed > shared_bytes_)
+    return leave(
+        node, fmt::format("its kernel takes {} bytes of shared memory, and the device has {}", needed, shared_bytes_));
   (void)add_attention_call(result, std::move(read), request, {node});
 }
 

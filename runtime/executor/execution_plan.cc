@@ -217,14 +217,14 @@ struct Part {
 class Planner {
  public:
   Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides,
-          bool with_gradients, const CublasLtChoice& cublaslt)
+          bool with_gradients, const CublasLtChoice& cublaslt, std::uint64_t shared_bytes)
       : model_(model),
         order_(model),
         devices_(devices),
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
         with_gradients_(with_gradients),
-        matcher_(analysis_, readers_),
+        matcher_(analysis_, readers_, shared_bytes),
         calls_(matcher_.find()) {
     if (devices.size() > 1) {
       follow_placement();
@@ -460,8 +460,8 @@ class Planner {
 
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
                                      std::span<const std::string> devices, Sides sides, bool with_gradients,
-                                     const CublasLtChoice& cublaslt) {
-  return Planner(model, inputs, devices, sides, with_gradients, cublaslt).run();
+                                     const CublasLtChoice& cublaslt, std::uint64_t shared_bytes) {
+  return Planner(model, inputs, devices, sides, with_gradients, cublaslt, shared_bytes).run();
 }
 
 }  // namespace tensorlint::runtime

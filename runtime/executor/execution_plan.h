@@ -94,10 +94,10 @@ using CublasLtChoice = std::function<std::string(const kernels::MatrixProduct& r
 /// nothing places; `sides` is of a single device.
 /// `inputs`: by input of the main graph, absent where the model has a default. `with_gradients`: every loss of the
 /// model is a call that computes its gradient by its prediction, too. `cublaslt`: null where our kernels compute all
-/// products. Errors: the graph cannot run in any order; a loss
-/// whose gradient no kernel computes, or no loss at all, with `with_gradients`.
+/// products. `shared_bytes`: of a block, on each of the devices; kernels that take more are not used. Errors: the graph
+/// cannot run in any order; a loss whose gradient no kernel computes, or no loss at all, with `with_gradients`.
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
                                      std::span<const std::string> devices, Sides sides, bool with_gradients = false,
-                                     const CublasLtChoice& cublaslt = nullptr);
+                                     const CublasLtChoice& cublaslt = nullptr, std::uint64_t shared_bytes = UINT64_MAX);
 
 }  // namespace tensorlint::runtime

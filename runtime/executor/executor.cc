@@ -91,13 +91,17 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
   auto found = std::ranges::find(plans_, kinds, &std::pair<Kinds, ExecutionPlan>::first);
   if (found == plans_.end()) {
     std::vector<std::string> names;
-    for (const Device* const device : devices_) names.push_back(device->name());
+    std::uint64_t shared_bytes = UINT64_MAX;
+    for (const Device* const device : devices_) {
+      names.push_back(device->name());
+      shared_bytes = std::min(shared_bytes, device->shared_bytes());
+    }
     CublasLtChoice cublaslt;
     if (with_cublaslt_)
       cublaslt = [&](const kernels::MatrixProduct& request, bool has_addend) {
         return devices_[0]->why_not_cublaslt(request, has_addend);
       };
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_, cublaslt);
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_, cublaslt, shared_bytes);
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));

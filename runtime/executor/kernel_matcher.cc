@@ -49,10 +49,11 @@ bool kernel_dtype(DType dtype, kernels::Dtype& to) {
   }
 }
 
-KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers)
+KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes)
     : analysis_(analysis),
       model_(analysis.model()),
       readers_(readers),
+      shared_bytes_(shared_bytes),
       expressions_(analysis),
       taken_(model_.nodes.size()),
       registered_(model_.nodes.size()) {}

@@ -34,7 +34,8 @@ namespace tensorlint::runtime {
 ///   elementwise_calls.cc  chains of element by element operators
 class KernelMatcher {
  public:
-  KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers);
+  /// `shared_bytes`: what a block of a kernel has of shared memory.
+  KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes);
 
   /// No node is in two of them. By `KernelCall::node`.
   std::map<NodeId, KernelCall> find();
@@ -225,6 +226,7 @@ class KernelMatcher {
   const dataflow::Analysis& analysis_;
   const Model& model_;
   const Readers& readers_;
+  const std::uint64_t shared_bytes_;
   const losses::Expressions expressions_;
   IdVector<NodeId, bool> taken_;
   IdVector<NodeId, bool> registered_;  ///< see is_registered

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "kernels/attention/attention.h"
 #include "kernels/loss/dispatch.h"
 #include "kernels/loss/loss.h"
 #include "kernels/reduction/reduction.h"
@@ -437,6 +438,48 @@ TEST(Capability, IsTheDevicesOwn) {
   }
   EXPECT_EQ(softmax_of(40000, 0), Status::kOk);
   EXPECT_TRUE(testing::clean());
+}
+
+/// Of one query and key, with room for the widest.
+Status attention_of(std::int64_t width, std::int64_t value_width, std::size_t* shared_bytes) {
+  Buffer<float> query(256, Access::kReadOnly, "query"), key(256, Access::kReadOnly, "key"),
+      value(256, Access::kReadOnly, "value"), result(256, Access::kWriteFirst, "result");
+  for (Buffer<float>* const operand : {&query, &key, &value})
+    for (std::size_t i = 0; i < operand->size(); ++i) (*operand)[i] = static_cast<float>(i % 5);
+  Attention request;
+  request.queries = request.keys = 1;
+  request.width = width;
+  request.value_width = value_width;
+  request.query = {query.data(), width, 1, {}};
+  request.key = {key.data(), width, 1, {}};
+  request.value = {value.data(), value_width, 1, {}};
+  request.result = result.data();
+  request.result_row = value_width;
+  *shared_bytes = attention_shared_bytes(width, value_width);
+  testing::use({});
+  return attention(request, nullptr);
+}
+
+// What a device lacks for a kernel is known before the launch.
+TEST(Capability, AttentionFitsTheDeviceAsItSays) {
+  for (const emulator::Device& device :
+       {emulator::Device{}, emulator::device_of_sm_80(), emulator::device_of_sm_86()}) {
+    const OnDevice scope(device);
+    std::size_t most = 0;
+    ASSERT_EQ(device_shared_memory(&most), Status::kOk);
+    EXPECT_EQ(most, device.shared_bytes_most);
+    int refused = 0;
+    for (const std::int64_t width : {64, 128, 192, 256}) {
+      for (const std::int64_t value_width : {64, 128, 256}) {
+        std::size_t needed = 0;
+        const Status status = attention_of(width, value_width, &needed);
+        EXPECT_EQ(status, needed <= most ? Status::kOk : Status::kLaunchFailed) << width << ", " << value_width;
+        EXPECT_TRUE(needed > most || testing::clean());
+        refused += needed > most ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(refused, device.capability == 86 ? 8 : 0);
+  }
 }
 
 TEST(Capability, TooLittleSharedMemoryIsAnError) {

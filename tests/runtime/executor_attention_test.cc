@@ -43,6 +43,37 @@ TEST_F(ExecutingAttention, ProductSoftmaxProduct) {
   EXPECT_EQ(turned.at("a"), "part of `last`");
 }
 
+// Heads of 128 take 87040 bytes of a block, heads of 256 156672: a device of sm_86 has 101376.
+TEST(AttentionPlan, HeadsThatADeviceHasNoSharedMemoryFor) {
+  const auto place_of = [](std::string_view graph, std::uint64_t shared_bytes) {
+    const Result<Model> model = read_onnx_text(fmt::format("{}{}", kOpset23, graph), "m.onnxtxt");
+    EXPECT_TRUE(model.ok()) << model.error().message;
+    const std::string devices[] = {"cuda:0"};
+    const auto plan =
+        plan_execution(*model, std::vector<HostValue>(3), devices, Sides::kKernels, false, nullptr, shared_bytes);
+    EXPECT_TRUE(plan.ok()) << plan.error().message;
+    std::string places;
+    for (const NodePlace& place : plan->places)
+      places += (place.kind == NodePlace::Kind::kKernel ? "" : "host: ") + place.reason + "; ";
+    return places;
+  };
+  for (const std::string_view width : {"128", "256"}) {
+    const std::string inputs =
+        fmt::format("g (float[2, 4, 5, {0}] q, float[2, 4, 7, {0}] k, float[2, 4, 7, {0}] v) => (y) ", width);
+    const std::string call = inputs + "{ y = Attention (q, k, v) }";
+    EXPECT_EQ(place_of(call, std::uint64_t{227} << 10), "attention; ") << width;
+    EXPECT_EQ(place_of(call, 101376),
+              width == "128" ? "attention; "
+                             : "host: its kernel takes 156672 bytes of shared memory, and the device has 101376; ");
+    // Written out, its parts have kernels of their own.
+    const std::string written =
+        inputs +
+        "{ t = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, t) p = Softmax (s) [last] y = MatMul (p, v) }";
+    EXPECT_EQ(place_of(written, 101376).ends_with("attention; "), width == "128") << place_of(written, 101376);
+    EXPECT_EQ(place_of(written, 101376).find("host"), std::string::npos);
+  }
+}
+
 TEST_F(ExecutingAttention, Masks) {
   const std::string_view ends = "\n p = Softmax (d)\n y = MatMul (p, v)";
   const auto of = [&](std::string_view body, std::string_view mask) {

@@ -68,6 +68,11 @@ class CudaDevice {
     }
   }
 
+  std::uint64_t shared_bytes() {
+    std::size_t bytes = 0;
+    return select() == 0 && kernels::device_shared_memory(&bytes) == kernels::Status::kOk ? bytes : 0;
+  }
+
   void* allocate(std::size_t bytes) {
     tensorlint_device_counts& counts = state.counts;
     if (bytes > state.memory_limit || counts.live_bytes > state.memory_limit - bytes) {

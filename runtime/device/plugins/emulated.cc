@@ -103,6 +103,7 @@ class EmulatedDevice {
     device->state.memory_limit = memory_limit;
     return device;
   }
+  std::uint64_t shared_bytes() const { return kernels::emulator::device().shared_bytes_most; }
   ~EmulatedDevice() {
     for (auto& stream : streams_) stream.clear();
     for (auto& [address, block] : blocks_) ::munmap(const_cast<void*>(address), block.mapped);

@@ -130,6 +130,7 @@ class PluginTable {
       return kernels::column_product(*request, has_addend != 0, &product);
     };
     table.cublaslt_product = guarded<cublaslt_product>;
+    table.shared_bytes = [](tensorlint_device* device) { return self(device)->shared_bytes(); };
     table.error = [](tensorlint_device* device) { return self(device)->state.message(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
