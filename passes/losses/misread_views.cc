@@ -423,8 +423,8 @@ bool MisreadViews::is_averaged_over_pairs(ValueId value, bool is_logarithm) cons
     });
   };
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (pending.size() > kMaxValues || waiting.size() > kMaxValues) return false;
     for (const NodeId user : expressions_.users(pending[i])) {
+      if (pending.size() > kMaxValues || waiting.size() > kMaxValues) return false;
       const Opcode opcode = expressions_.op(user);
       const ValueId result = expressions_.result(user);
       if (!cone_.has(user) || opcode == Opcode::kShape || std::ranges::find(pending, result) != pending.end()) continue;
@@ -449,6 +449,7 @@ bool MisreadViews::is_averaged_over_pairs(ValueId value, bool is_logarithm) cons
         pending.push_back(expressions_.result(user));
       return true;
     });
+    if (pending.size() > kMaxValues) return false;
   }
   return averaged && waiting.empty();
 }

@@ -110,15 +110,16 @@ class OnesForIdentity : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     std::vector<ValueId> pending{value};
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (pending.size() > kMaxValues) return false;
       const NodeId node = expressions.producer(pending[i]);
       if (node == NodeId::kNone) {
         if (analysis.model().value(pending[i]).initializer == nullptr) return false;
         continue;
       }
-      for (const ValueId operand : analysis.operands(node))
-        if (operand != ValueId::kAbsent && std::ranges::find(pending, operand) == pending.end())
-          pending.push_back(operand);
+      for (const ValueId operand : analysis.operands(node)) {
+        if (operand == ValueId::kAbsent || std::ranges::find(pending, operand) != pending.end()) continue;
+        if (pending.size() == kMaxValues) return false;
+        pending.push_back(operand);
+      }
     }
     return true;
   }

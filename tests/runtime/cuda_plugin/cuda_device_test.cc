@@ -211,6 +211,7 @@ struct ThrowingDevice {
   int wait(tensorlint_stream, std::uint32_t) { throw std::bad_alloc(); }
   int host_wait(std::uint32_t) { throw std::bad_alloc(); }
   int load_cublaslt(const char*, bool) { throw std::bad_alloc(); }
+  std::uint64_t shared_bytes() const { return 0; }
   template <typename Launch>
   int launch(const KernelOperands&, const Launch&) {
     throw std::bad_alloc();
