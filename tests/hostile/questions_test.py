@@ -162,6 +162,17 @@ class QuestionsTest(unittest.TestCase):
         index = text.node("Cast", text.node("Add", text.node("HardSigmoid", x, **unknown), y), to=7)
         self.check(text.content([text.node("Gather", data, text.node("Clip", index)) for _ in range(1100)][-1]))
 
+    def test_operands_of_a_wide_node_for_each_reader_of_a_product(self):
+        text = Text()
+        one, shape = text.constant("float", [1]), text.constant("int64[2]", [2, 8])
+        values = list(itertools.islice(text.names, 5000))
+        text.nodes.append(f"{','.join(values)}=Split<num_outputs=5000>({text.input('float[10000,8]')})")
+        rows = text.node("Reshape", text.node("Sum", *values), shape)
+        product = text.node("MatMul", rows, text.node("Transpose", rows))
+        for _ in range(1900):
+            text.node("Sub", product, one)
+        self.check(text.content(text.node("Relu", product)))
+
     def test_stack_trace_of_many_findings(self):
         line = ', line 1, in f\n  x\nFile "{}", line 2, in g\n  y\n'
         slow = 'File "a.py"' + line.format("/" * 58_000)
