@@ -21,11 +21,12 @@ Word load_little_endian(const char* bytes) {
 }
 
 double half_to_double(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const double mantissa = bits & 1023;
-  const double sign = (bits >> 15) != 0 ? -1.0 : 1.0;
-  if (exponent == 31) return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
-  return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
+  const std::uint64_t exponent = (bits >> 10) & 31U, mantissa = bits & 1023U, sign = bits >> 15;
+  constexpr double kLeast = 0x1p-24;  // of the subnormal numbers
+  if (exponent == 0) return (sign != 0 ? -kLeast : kLeast) * static_cast<double>(mantissa);
+  if (exponent == 31)
+    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : sign != 0 ? -HUGE_VAL : HUGE_VAL;
+  return std::bit_cast<double>(sign << 63 | (exponent + 1008) << 52 | mantissa << 42);
 }
 
 double bfloat_to_double(std::uint16_t bits) {

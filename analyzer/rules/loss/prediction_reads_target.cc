@@ -42,6 +42,8 @@ class PredictionReadsTarget : public Rule {
   }
 
  private:
+  static constexpr int kMaxDepth = 24, kMaxTargetDepth = 8;
+
   struct Meeting {
     NodeId node;
     ValueId a, b;
@@ -75,9 +77,29 @@ class PredictionReadsTarget : public Rule {
                          Reporter& out) {
     constexpr std::size_t kMaxRank = 4;
     const std::size_t rank = expressions.dims(target).size();
-    if (rank > kMaxRank || expressions.dims(prediction).size() != rank) return false;
+    if (rank > kMaxRank || expressions.dims(prediction).size() != rank || !comes_of_slice(expressions, target))
+      return false;
     for (std::size_t axis = 0; axis < rank; ++axis)
       if (check_axis(expressions, meeting, {prediction, axis}, {target, axis}, out)) return true;
+    return false;
+  }
+
+  /// Whether a step of an input may have been picked for it, which is asked before each axis is followed.
+  static bool comes_of_slice(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMaxValues = 12;
+    std::vector<ValueId> values{value};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const NodeId node = expressions.producer(values[i]);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kSlice || opcode == Opcode::kGather || opcode == Opcode::kPad) return true;
+      if (node == NodeId::kNone ||
+          (!ops::moves_elements(opcode) && !ops::has_trait(expressions.entry(node), ops::OpTrait::kElementwise)))
+        continue;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const ValueId operand = expressions.operand(node, side);
+        if (operand != ValueId::kAbsent && values.size() < kMaxValues) values.push_back(operand);
+      }
+    }
     return false;
   }
 
@@ -124,7 +146,9 @@ class PredictionReadsTarget : public Rule {
                          Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
     if (analysis.facts().dims().is_constant(expressions.dims(target.value)[target.axis], 1)) return false;
-    const auto is = reading_of(expressions, target.value, target.axis, 0);
+    // What is to be predicted is a slice of an input, moved and scaled: most values are not, and are soon known not to
+    // be.
+    const auto is = reading_of(expressions, target.value, target.axis, kMaxDepth - kMaxTargetDepth);
     if (!is || is->layer != NodeId::kNone || is->ahead < 1) return false;
     const auto reads = reading_of(expressions, prediction.value, prediction.axis, 0);
     // Where both lack the same steps at their ends, the input is what is to come out.
@@ -270,7 +294,6 @@ class PredictionReadsTarget : public Rule {
 
   /// The farthest step that is read. Only what keeps the steps of the axis in their places is followed.
   static std::optional<Reading> reading_of(const Expressions& expressions, ValueId value, std::size_t axis, int depth) {
-    constexpr int kMaxDepth = 24;
     const dataflow::Analysis& analysis = expressions.analysis();
     const auto dims = expressions.dims(value);
     if (value == ValueId::kAbsent || depth > kMaxDepth || expressions.is_spent() || axis >= dims.size())

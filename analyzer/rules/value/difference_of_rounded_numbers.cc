@@ -26,6 +26,7 @@ class DifferenceOfRoundedNumbers : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node(view, out, {Opcode::kAdd, Opcode::kSub},
               [&](const Expressions& expressions, const NodeCall& call) { check_offset(expressions, call, out); });
+    if (!has_node(out, {Opcode::kSub})) return;
     each_node(view, out, {Opcode::kDiv, Opcode::kMul},
               [&](const Expressions& expressions, const NodeCall& call) { check_quotient(expressions, call, out); });
   }
@@ -58,7 +59,8 @@ class DifferenceOfRoundedNumbers : public Rule {
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
-      const auto numbered = with_number(expressions, node);
+      const auto numbered =
+          opcode == Opcode::kMul || opcode == Opcode::kDiv ? with_number(expressions, node) : std::nullopt;
       if (opcode == Opcode::kCast) {
         const ValueId before = expressions.operand(node, 0);
         if (before == ValueId::kAbsent) return std::nullopt;
@@ -102,10 +104,18 @@ class DifferenceOfRoundedNumbers : public Rule {
     return std::abs(scale);
   }
 
+  static bool is_constant(const dataflow::Analysis& analysis, const Operand& operand) {
+    if (!operand.present()) return false;
+    const Value& value = analysis.model().value(operand.value());
+    return value.initializer != nullptr ||
+           (value.producer != NodeId::kNone && NodeCall(analysis, value.producer).is(Opcode::kConstant));
+  }
+
   static void check_offset(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
-    const auto offset = with_number(expressions, call.id());
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
+    const bool has_constant = is_constant(analysis, call.operand(0)) || is_constant(analysis, call.operand(1));
+    const auto offset = has_constant ? with_number(expressions, call.id()) : std::nullopt;
     if (!offset && call.is(Opcode::kSub)) check_neighbours(expressions, call, out);
     if (!offset || precision == 0 || !std::isfinite(offset->number) || expressions.number(offset->value)) return;
     // Cheap, and true of nearly all.
@@ -282,7 +292,7 @@ class DifferenceOfRoundedNumbers : public Rule {
   static void check_quotient(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
-    if (precision == 0) return;
+    if (precision == 0 || (!is_constant(analysis, call.operand(0)) && !is_constant(analysis, call.operand(1)))) return;
     ValueId value = call.result();
     double scale = 1;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {

@@ -141,12 +141,14 @@ class FrequenciesAllAlike : public Rule {
     const dataflow::Analysis& analysis = call.analysis();
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand table = call.operand(side);
-      if (!table.present() || table.fact().kind != ValueKind::kTensor ||
-          !table.fact().dtypes.proves(DTypeSet::floats()) || !is_constant(expressions, table.value()) ||
-          (call.is(Opcode::kGather) && side > 0))
-        continue;
+      if (!table.present() || (call.is(Opcode::kGather) && side > 0)) continue;
+      const Value& value = analysis.model().value(table.value());
+      if (value.initializer == nullptr && expressions.op(value.producer) != Opcode::kConstant) continue;
       const Range& range = table.fact().range;
       if (!(range.lo >= -1 - kRounding) || !(range.hi > 0.8) || !(range.hi <= 1 + kRounding) || !(range.lo < -0.2))
+        continue;
+      if (table.fact().kind != ValueKind::kTensor || !table.fact().dtypes.proves(DTypeSet::floats()) ||
+          !is_constant(expressions, table.value()))
         continue;
       const auto dims = expressions.dims(table.value());
       const auto columns = dims.empty() ? std::nullopt : analysis.facts().dims().as_constant(dims.back());
