@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -59,7 +60,7 @@ class ConstantAlongSoftmax : public Rule {
       if (!out.first(fmt::format("constant:{}", static_cast<std::uint32_t>(step.node)))) continue;
       const Operand constant(analysis, step.constant), rest(analysis, step.rest);
       if (step.hides) {
-        if (!hides_rows(expressions, step, out)) continue;
+        if (!hides_rows(expressions, step, out) || is_masked_later(expressions, softmax, axis)) continue;
         out.report(step.node, fmt::format("the mask {} has one element for each row of {}, and hides all of a row or "
                                           "nothing: no score is hidden from the others",
                                           described(analysis, step.constant), rest.name()))
@@ -170,7 +171,9 @@ class ConstantAlongSoftmax : public Rule {
   static bool is_hiding(const Expressions& expressions, ValueId value) {
     if (value == ValueId::kAbsent) return false;
     const Range& range = expressions.analysis().fact(value).range;
-    if (range.lo <= kHidden && range.lo > -1e38 && range.hi <= 0) return true;
+    // Of what is computed, -infinity is no bound at all: logarithms have it.
+    if (range.lo <= kHidden && range.hi <= 0 && (range.lo > -1e38 || !reads_input(expressions, value))) return true;
+    if (is_table_that_hides(expressions, before_moves(expressions, value))) return true;
     const NodeId node = expressions.producer(before_stretch(expressions, value));
     if (expressions.op(node) == Opcode::kWhere)
       return expressions.number(expressions.operand(node, 1)).value_or(0) <= kHidden ||
@@ -179,13 +182,27 @@ class ConstantAlongSoftmax : public Rule {
     return scaled && expressions.op(node) == Opcode::kMul && std::abs(scaled->number) >= -kHidden;
   }
 
+  /// A table of large negative numbers, and of others that are at most 0: one whose range nobody has looked at.
+  static bool is_table_that_hides(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMostElements = 1U << 18;  // of 512 words
+    const auto numbers = constant_numbers(expressions.analysis(), value, kMostElements);
+    if (!numbers || numbers->empty()) return false;
+    const auto [least, most] = std::ranges::minmax(*numbers);
+    return least <= kHidden && most <= 0;
+  }
+
   /// Computed from data, with another number for each row.
   static bool varies(const Expressions& expressions, ValueId value) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const DimPool& pool = analysis.facts().dims();
     bool is_long = false;
     for (const Dim dim : expressions.dims(value)) is_long |= !pool.is_constant(dim, 1);
-    if (!is_long) return false;
+    return is_long && reads_input(expressions, value);
+  }
+
+  /// It is computed from an input of the model, and not from its shape alone.
+  static bool reads_input(const Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
     bool has_input = is_input(analysis, value);
     walk_back(expressions, value, [&](ValueId, NodeId node) {
       if (expressions.op(node) == Opcode::kShape) return false;
@@ -194,6 +211,45 @@ class ConstantAlongSoftmax : public Rule {
       return !has_input;
     });
     return has_input;
+  }
+
+  /// The weights meet another mask after the softmax, with an element for each key, before they average anything.
+  static bool is_masked_later(const Expressions& expressions, NodeId softmax, std::size_t axis) {
+    if (expressions.op(softmax) != Opcode::kSoftmax) return false;
+    constexpr std::size_t kMaxValues = 8;
+    std::vector<ValueId> pending{expressions.result(softmax)};
+    bool is_masked = false;
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const Opcode opcode = expressions.op(user);
+        if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return false;
+        if (opcode == Opcode::kCast || opcode == Opcode::kIdentity || opcode == Opcode::kDropout)
+          pending.push_back(expressions.result(user));
+        const ValueId mask = opcode == Opcode::kWhere ? expressions.operand(user, 0)
+                             : opcode == Opcode::kMul ? expressions.beside(user, pending[i])
+                                                      : ValueId::kAbsent;
+        is_masked |= mask != ValueId::kAbsent && is_mask_of_keys(expressions, mask, pending[i], axis);
+      }
+    return is_masked;
+  }
+
+  /// Given, and not computed from the weights themselves, as a logarithm of an entropy is.
+  static bool is_mask_of_keys(const Expressions& expressions, ValueId mask, ValueId weights, std::size_t axis) {
+    const auto dims = expressions.dims(mask), all = expressions.dims(weights);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    if (mask == weights || axis >= all.size() || dims.size() > all.size()) return false;
+    const std::size_t ahead = all.size() - dims.size();
+    if (axis < ahead || is_flat(expressions, mask, weights, axis) || !pool.equal(dims[axis - ahead], all[axis]))
+      return false;
+    bool is_own = false, is_given = is_input(expressions.analysis(), mask) || is_weight(expressions, mask);
+    walk_back(expressions, mask, [&](ValueId value, NodeId node) {
+      is_own |= value == weights;
+      if (expressions.op(node) == Opcode::kShape) return false;
+      for (const ValueId operand : expressions.analysis().operands(node))
+        is_given |= operand != ValueId::kAbsent && is_input(expressions.analysis(), operand);
+      return !is_own;
+    });
+    return is_given && !is_own;
   }
 
   /// Floating numbers that it is computed from go into nothing else of the scores: distances that are written out have
