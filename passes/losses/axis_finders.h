@@ -133,6 +133,9 @@ class ProductTerms {
   ValueId centred_over_batch(ValueId value, NodeId& mean) const;
   std::optional<std::size_t> standardised_along(ValueId value) const;
   std::optional<std::size_t> deviation_axis(ValueId value) const;
+  ValueId before_turns(ValueId value) const;
+  bool treats_diagonal(ValueId value) const;
+  bool has_own_diagonal(ValueId value) const;
   bool counts(ValueId value, Dim extent) const;
   bool meets_identity(ValueId value) const;
   bool is_identity(ValueId value) const;

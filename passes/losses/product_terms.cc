@@ -233,6 +233,8 @@ std::optional<AxisMistake> ProductTerms::correlation_of_samples(NodeId node) con
   const auto first = standardised_along(a), second = standardised_along(b);
   if (!first || !second || *first == x.front() || *second == y.front()) return std::nullopt;
   const Dim samples = cone_.dims(a)[*first], features = cone_.dims(a)[x.front()];
+  // Products of samples with themselves are a kernel, unless the diagonal is treated apart.
+  if (before_turns(a) == before_turns(b) && !treats_diagonal(expressions_.result(node))) return std::nullopt;
   for (const NodeId user : expressions_.users(expressions_.result(node))) {
     if (!cone_.has(user)) continue;
     const bool divides =
@@ -242,6 +244,55 @@ std::optional<AxisMistake> ProductTerms::correlation_of_samples(NodeId node) con
       return AxisMistake{Kind::kCorrelationOfSamples, node, a, {*first}, true, user, x.front()};
   }
   return std::nullopt;
+}
+
+ValueId ProductTerms::before_turns(ValueId value) const {
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const Opcode opcode = expressions_.op_of(value);
+    if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kTranspose) break;
+    value = expressions_.operand(expressions_.producer(value), 0);
+  }
+  return value;
+}
+
+/// Of a matrix, after steps of single elements, the diagonal is compared with 1, hidden, weighed or cut out.
+bool ProductTerms::treats_diagonal(ValueId value) const {
+  if (meets_identity(value)) return true;
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size() && i < static_cast<std::size_t>(kMaxSteps); ++i)
+    for (const NodeId user : expressions_.users(pending[i])) {
+      const Opcode opcode = expressions_.op(user);
+      const bool is_row = cone_.dims(pending[i]).size() == 1;
+      if (opcode == Opcode::kSlice && is_row) return true;  // off_diagonal: c.flatten()[:-1].view(n - 1, n + 1)
+      if (opcode == Opcode::kWhere && has_own_diagonal(expressions_.operand(user, 0))) return true;
+      const ValueId other = expressions_.beside(user, pending[i]);
+      if (opcode == Opcode::kMul && has_own_diagonal(other)) return true;
+      const bool with_number = (opcode == Opcode::kDiv || opcode == Opcode::kMul || opcode == Opcode::kAdd ||
+                                opcode == Opcode::kSub || opcode == Opcode::kPow) &&
+                               (other == pending[i] || expressions_.number(other));
+      if (with_number || opcode == Opcode::kAbs || opcode == Opcode::kTranspose || opcode == Opcode::kCast ||
+          opcode == Opcode::kWhere || keeps_elements(opcode))
+        pending.push_back(expressions_.result(user));
+    }
+  return false;
+}
+
+/// A square matrix of two numbers: one on the diagonal, and another one beside it.
+bool ProductTerms::has_own_diagonal(ValueId value) const {
+  if (value == ValueId::kAbsent) return false;
+  const auto dims = cone_.dims(value);
+  if (dims.size() != 2 || !cone_.pool().equal(dims[0], dims[1])) return false;
+  const auto extent = cone_.pool().as_constant(dims[0]);
+  auto numbers = extent ? cone_.numbers(value) : std::nullopt;
+  if (const Content* const content = cone_.analysis().content(value); !numbers && extent && content != nullptr) {
+    numbers.emplace(content->floats);
+    for (const Dim element : content->integers)
+      numbers->push_back(static_cast<double>(cone_.pool().as_constant(element).value_or(0)));
+  }
+  if (!numbers || *extent < 2 || numbers->size() != static_cast<std::size_t>(*extent * *extent)) return false;
+  for (std::size_t i = 0; i < numbers->size(); ++i)
+    if ((*numbers)[i] != (*numbers)[i % static_cast<std::size_t>(*extent + 1) == 0 ? 0 : 1]) return false;
+  return (*numbers)[0] != (*numbers)[1];
 }
 
 /// A number that is an extent.
