@@ -33,9 +33,9 @@ class RiskSetOfThePast : public Rule {
       if (!sums || !sums->holds_earlier) return;
       const ValueId event = event_of(expressions, call.result());
       const std::string_view key = call.model().name_of(sums->time);
-      if (event == ValueId::kAbsent || event == sums->time ||
-          (!is_name_of_time(key) && !is_name_of_event(call.model().name_of(event))))
-        return;
+      if (event == ValueId::kAbsent || event == sums->time) return;
+      // Lists that are ranked by grades may have been observed in part.
+      if (!is_name_of_time(key) && (is_name_of_grade(key) || !is_name_of_event(call.model().name_of(event)))) return;
       const Operand time(call.analysis(), sums->time);
       out.report(sums->node,
                  fmt::format("the sum of each sample holds those whose {0} is less: those at risk at a time "
@@ -217,6 +217,12 @@ class RiskSetOfThePast : public Rule {
 
   static bool is_name_of_time(std::string_view name) {
     static constexpr std::array<std::string_view, 6> kParts{"time", "dur", "surv", "tte", "follow", "days"};
+    return has_any(name, kParts);
+  }
+
+  static bool is_name_of_grade(std::string_view name) {
+    static constexpr std::array<std::string_view, 9> kParts{"rel",    "grade", "rank",   "score",  "gain",
+                                                            "rating", "label", "target", "utility"};
     return has_any(name, kParts);
   }
 
