@@ -70,7 +70,10 @@ class DistancesAsScores : public Rule {
     if (given.size() != kept.size() || std::ranges::equal(given, kept, [&](Dim a, Dim b) { return pool.equal(a, b); }))
       return;
     const NodeId distance = rising_distance(expressions, scores.value());
-    if (distance == NodeId::kNone || has_mask(expressions, scores.value()) || !looks_up(expressions, places)) return;
+    if (distance == NodeId::kNone || has_mask(expressions, scores.value())) return;
+    const std::vector<ValueId> rows = looked_up(expressions, places);
+    if (rows.empty() || std::ranges::any_of(rows, [&](ValueId row) { return is_pushed_away(expressions, row); }))
+      return;
     out.report(call.id(), fmt::format("{} takes the largest of the distances {}: what is looked up with {} are the "
                                       "farthest ones, and not the nearest",
                                       call.op_name(), scores.name(), Operand(analysis, places).name()))
@@ -87,19 +90,68 @@ class DistancesAsScores : public Rule {
     });
   }
 
-  static bool looks_up(const Expressions& expressions, ValueId places) {
-    std::vector<ValueId> pending{places};
+  /// What is found at the places.
+  static std::vector<ValueId> looked_up(const Expressions& expressions, ValueId places) {
+    std::vector<ValueId> pending{places}, found;
     constexpr std::size_t kMaxValues = 16;
     for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
       for (const NodeId user : expressions.users(pending[i])) {
         const Opcode opcode = expressions.op(user);
         const bool gathers =
             opcode == Opcode::kGather || opcode == Opcode::kGatherElements || opcode == Opcode::kGatherND;
-        if (gathers && expressions.operand(user, 1) == pending[i]) return true;
+        if (gathers && expressions.operand(user, 1) == pending[i]) found.push_back(expressions.result(user));
         // Rows of several samples lie one after another.
         if (ops::repeats_elements(opcode) || opcode == Opcode::kAdd || opcode == Opcode::kMul ||
             opcode == Opcode::kConcat)
           pending.push_back(expressions.result(user));
+      }
+    return found;
+  }
+
+  /// A distance to the rows enters a hinge or an exponential with a minus: they are negatives, which may be far away.
+  static bool is_pushed_away(const Expressions& expressions, ValueId rows) {
+    struct Way {
+      ValueId value;
+      bool is_difference = false, is_distance = false, is_falling = false;
+    };
+    constexpr std::size_t kMaxValues = 24;
+    std::vector<Way> pending{{rows}};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i].value)) {
+        Way next = pending[i];
+        const Opcode opcode = expressions.op(user);
+        const ValueId other = expressions.beside(user, next.value);
+        const bool with_number = other != ValueId::kAbsent && expressions.number(other).has_value();
+        next.value = expressions.result(user);
+        if (opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare ||
+            ((opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) && !next.is_distance)) {
+          if (!next.is_difference) continue;
+          next.is_distance = true;
+        } else if (opcode == Opcode::kSub && !next.is_difference) {
+          next.is_difference = true;
+        } else if (!next.is_distance) {
+          const bool is_size = opcode == Opcode::kAbs || opcode == Opcode::kPow ||
+                               (opcode == Opcode::kMul && other == pending[i].value) ||
+                               (opcode == Opcode::kAdd && with_number);
+          if (!is_size && !ops::moves_elements(opcode) && opcode != Opcode::kCast) continue;
+        } else if (opcode == Opcode::kSub) {
+          next.is_falling ^= expressions.operand(user, 1) == pending[i].value;
+        } else if (opcode == Opcode::kNeg) {
+          next.is_falling = !next.is_falling;
+        } else if (with_number && (opcode == Opcode::kMul ||
+                                   (opcode == Opcode::kDiv && expressions.operand(user, 0) == pending[i].value))) {
+          next.is_falling ^= expressions.number(other).value_or(1) < 0;
+        } else if (next.is_falling &&
+                   (opcode == Opcode::kExp || opcode == Opcode::kSoftplus || opcode == Opcode::kClip ||
+                    opcode == Opcode::kMax || opcode == Opcode::kReduceLogSumExp || is_rectifier(expressions, user))) {
+          return true;
+        } else if (opcode != Opcode::kAdd && opcode != Opcode::kSqrt && opcode != Opcode::kPow &&
+                   opcode != Opcode::kClip && opcode != Opcode::kReduceSum && opcode != Opcode::kReduceMean &&
+                   opcode != Opcode::kReduceMin && opcode != Opcode::kReduceMax && opcode != Opcode::kCast &&
+                   !ops::moves_elements(opcode)) {
+          continue;
+        }
+        if (next.value != ValueId::kAbsent) pending.push_back(next);
       }
     return false;
   }
