@@ -117,9 +117,12 @@ class QuotientAlwaysZero : public Rule {
     Operand total = source(call.operand(1), call);
     // Kept off 0.
     const NodeId guard = expressions.producer(total.value());
+    bool may_be_zero = is_clipped(call.operand(1), call);
     if (const auto guarded = with_number(expressions, guard);
-        guarded && (expressions.op(guard) == ops::Opcode::kMax || expressions.op(guard) == ops::Opcode::kAdd))
+        guarded && (expressions.op(guard) == ops::Opcode::kMax || expressions.op(guard) == ops::Opcode::kAdd)) {
       total = source(Operand(analysis, guarded->value), call);
+      may_be_zero = true;
+    }
     if (!is_input(analysis, counted.value()) || !is_input(analysis, total.value()) ||
         counted.value() == total.value() || !total.fact().dtypes.proves(DTypeSet::integers()) ||
         expressions.dims(counted.value()).empty() || expressions.dims(total.value()).empty())
@@ -136,12 +139,36 @@ class QuotientAlwaysZero : public Rule {
         if (!asks) return false;
       }
     }
+    // How often a size fits into an amount, which is given as well: whole packs. A size is never 0.
+    if (!may_be_zero && is_used_otherwise(call, counted.value())) return false;
     out.report(call.id(), fmt::format("integer division of {} by {} has no fraction: it is 0 wherever {} is less",
                                       counted.name(), total.name(), counted.name()))
         .certainty(ops::Certainty::kMay,
                    fmt::format("an element of {} is less than the one of {}", counted.name(), total.name()))
         .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", counted.name()));
     return true;
+  }
+
+  /// Besides in the quotient, and in what exporters ask to round it: its sign, and whether there is a remainder.
+  static bool is_used_otherwise(const NodeCall& call, ValueId counted) {
+    constexpr std::size_t kMaxValues = 16;
+    const dataflow::Analysis& analysis = call.analysis();
+    std::vector<ValueId> values{counted};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : analysis.users(values[i])) {
+        analysis.meter().charge(1);
+        const NodeCall use(analysis, user);
+        const ops::Opcode opcode = opcode_of(use.entry());
+        if (user == call.id() || opcode == ops::Opcode::kMod || opcode == ops::Opcode::kCompare ||
+            opcode == ops::Opcode::kEqual || opcode == ops::Opcode::kSign || opcode == ops::Opcode::kShape)
+          continue;
+        const bool leads_on = moves(use) || opcode == ops::Opcode::kClip ||
+                              (opcode == ops::Opcode::kCast && use.result() != ValueId::kAbsent &&
+                               analysis.fact(use.result()).dtypes.proves(DTypeSet::integers()));
+        if (!leads_on || use.result() == ValueId::kAbsent || values.size() >= kMaxValues) return true;
+        values.push_back(use.result());
+      }
+    return false;
   }
 
   /// A total by so many times a part of it, as classes are weighed: 0 for each part that is larger than their mean.
@@ -280,6 +307,19 @@ class QuotientAlwaysZero : public Rule {
       operand = before.operand(0);
     }
     return operand;
+  }
+
+  /// One of the steps back to the source is a bound.
+  static bool is_clipped(Operand operand, const NodeCall& call) {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = call.model().value(operand.value()).producer;
+      if (node == NodeId::kNone) return false;
+      const NodeCall before(call.analysis(), node);
+      if (before.is(ops::Opcode::kClip)) return true;
+      if ((!moves(before) && !before.is(ops::Opcode::kCast)) || !before.operand(0).present()) return false;
+      operand = before.operand(0);
+    }
+    return false;
   }
 
   /// What the value is the sum of; not present where it is none.
