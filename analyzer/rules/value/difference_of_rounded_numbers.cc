@@ -85,23 +85,39 @@ class DifferenceOfRoundedNumbers : public Rule {
     return std::nullopt;
   }
 
-  /// What a value is multiplied with after it was computed.
+  /// The most that a value is multiplied with after it was computed, of all that it goes into.
   static double scale_after(const Expressions& expressions, ValueId value) {
-    double scale = 1;
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const auto users = expressions.users(value);
-      if (users.size() != 1) break;
-      const Opcode opcode = expressions.op(users.front());
-      const auto numbered = with_number(expressions, users.front());
-      if (numbered && numbered->number != 0 && numbered->value == value &&
-          (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first)))
-        scale *= opcode == Opcode::kMul ? numbered->number : 1 / numbered->number;
-      else if (!ops::moves_elements(opcode) && opcode != Opcode::kCast)
-        break;
-      value = expressions.result(users.front());
-      if (value == ValueId::kAbsent) break;
+    constexpr std::size_t kMaxWays = 32;
+    struct Way {
+      ValueId value;
+      double scale;
+    };
+    const Model& model = expressions.analysis().model();
+    double largest = 0;
+    std::vector<Way> ways{{value, 1}};
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const auto [at, scale] = ways[i];
+      bool ends = model.value(at).is_output, is_used = false;
+      for (const NodeId user : expressions.users(at)) {
+        expressions.charge(1);
+        const Opcode opcode = expressions.op(user);
+        if (opcode == Opcode::kShape) continue;
+        is_used = true;
+        const auto numbered = with_number(expressions, user);
+        const bool scales = numbered && numbered->number != 0 && numbered->value == at &&
+                            (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first));
+        const ValueId next = expressions.result(user);
+        if (next == ValueId::kAbsent || ways.size() >= kMaxWays ||
+            (!scales && !ops::moves_elements(opcode) && opcode != Opcode::kCast)) {
+          ends = true;
+          continue;
+        }
+        const double factor = !scales ? 1 : opcode == Opcode::kMul ? numbered->number : 1 / numbered->number;
+        ways.push_back({next, scale * factor});
+      }
+      if (ends || !is_used) largest = std::fmax(largest, std::abs(scale));
     }
-    return std::abs(scale);
+    return largest;
   }
 
   static bool is_constant(const dataflow::Analysis& analysis, const Operand& operand) {
