@@ -10,6 +10,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "passes/dataflow/element_function.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
 
@@ -186,7 +187,8 @@ class OneSidedLoss : public Rule {
           return term.sign * sign > 0 && term.sign * weighed.sign > 0 &&
                  before_stretch(expressions, term.value) == exponent;
         };
-        if (exponent == ValueId::kAbsent || is_constant(expressions, exponent) || std::ranges::none_of(terms, is_it))
+        if (exponent == ValueId::kAbsent || is_constant(expressions, exponent) || std::ranges::none_of(terms, is_it) ||
+            is_held(expressions, expressions.operand(weight, 0), weighed.sign))
           continue;
         const Operand scale(analysis, exponent);
         const std::string_view way = weighed.sign > 0 ? "falls" : "rises";
@@ -196,6 +198,100 @@ class OneSidedLoss : public Rule {
             .note_at(weight, "the weight is computed here")
             .fix("weigh the error with the inverse of the variance: exp(-s) * error + s");
         return true;
+      }
+    }
+    return false;
+  }
+
+  struct Bounds {
+    double lo = -HUGE_VAL, hi = HUGE_VAL;
+  };
+
+  /// What the operator itself keeps its result within. The range of a value may be that of a parameter, as it is now.
+  static Bounds bounds_of(const Expressions& expressions, ValueId value) {
+    const NodeId node = expressions.producer(value);
+    const auto numbered = with_number(expressions, node);
+    switch (expressions.op(node)) {
+      case Opcode::kReduceL1:
+      case Opcode::kReduceL2:
+      case Opcode::kReduceSumSquare:
+        return {0, HUGE_VAL};
+      case Opcode::kSoftmax:
+        return {0, 1};
+      case Opcode::kMax:
+        return numbered ? Bounds{numbered->number, HUGE_VAL} : Bounds{};
+      case Opcode::kMin:
+        return numbered ? Bounds{-HUGE_VAL, numbered->number} : Bounds{};
+      case Opcode::kClip: {
+        const auto number = [&](std::size_t i) -> std::optional<double> {
+          const ValueId bound = expressions.operand(node, i);
+          return bound == ValueId::kAbsent ? std::nullopt : expressions.number(bound);
+        };
+        return {number(1).value_or(-HUGE_VAL), number(2).value_or(HUGE_VAL)};
+      }
+      default:
+        break;
+    }
+    if (square_base(expressions, value) != ValueId::kAbsent) return {0, HUGE_VAL};
+    return node == NodeId::kNone ? Bounds{} : bounds_of_function(expressions, node);
+  }
+
+  /// Of a function of one number, such as a sigmoid: where it no longer falls or rises far from 0.
+  static Bounds bounds_of_function(const Expressions& expressions, NodeId node) {
+    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+    if (element == nullptr) return {};
+    expressions.charge(16);
+    const auto at = [&](double number) { return element({std::array{number}, {}}); };
+    constexpr double kRounding = 1e-6;
+    Bounds near{HUGE_VAL, -HUGE_VAL};
+    for (const double number : {-100.0, -10.0, -1.0, 0.0, 1.0, 10.0, 100.0}) {
+      const double result = at(number);
+      if (std::isnan(result)) return {};
+      near.lo = std::fmin(near.lo, result);
+      near.hi = std::fmax(near.hi, result);
+    }
+    const double left = at(-1e6), right = at(1e6);
+    if (std::isnan(left) || std::isnan(right)) return {};
+    return {std::fmin(left, right) < near.lo - kRounding ? -HUGE_VAL : near.lo,
+            std::fmax(left, right) > near.hi + kRounding ? HUGE_VAL : near.hi};
+  }
+
+  /// The exponent of a weight ends on the side where the loss falls, before the weight is nothing: exp(relu(u)) is 1 at
+  /// least. What keeps a logarithm from overflow ends far out, and holds nothing.
+  static bool is_held(const Expressions& expressions, ValueId exponent, double sign) {
+    constexpr double kFarOut = 2.5;  // a weight of 0.08
+    double scale = 1, offset = 0;
+    bool summed = false;
+    ValueId value = exponent;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const Bounds bounds = bounds_of(expressions, value);
+      const double end = sign * scale > 0 ? bounds.lo : bounds.hi;
+      if (std::isfinite(end)) {
+        // A sum of so many is 0 at the end if each is.
+        if (summed && sign * end * scale < 0) return false;
+        return sign * (end * scale + offset) >= -kFarOut;
+      }
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kNeg) {
+        scale = -scale;
+        value = expressions.operand(node, 0);
+      } else if (numbered && numbered->number != 0 &&
+                 (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first))) {
+        scale *= opcode == Opcode::kMul ? numbered->number : 1 / numbered->number;
+        value = numbered->value;
+      } else if (numbered && !summed && (opcode == Opcode::kAdd || opcode == Opcode::kSub)) {
+        const bool turned = opcode == Opcode::kSub && numbered->is_first;
+        offset += (opcode == Opcode::kSub && !turned ? -scale : scale) * numbered->number;
+        scale = turned ? -scale : scale;
+        value = numbered->value;
+      } else if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || ops::picks_elements(opcode) ||
+                 opcode == Opcode::kCast) {
+        summed = summed || opcode == Opcode::kReduceSum;
+        value = expressions.operand(node, 0);
+      } else {
+        return false;
       }
     }
     return false;
