@@ -308,9 +308,10 @@ FindingBuilder& FindingBuilder::cause(std::string key) {
   if (reporter_.is_cut_off()) return *this;
   reporter_.analysis().meter().charge(1 + key.size() / 4);
   key = short_key(std::move(key));
-  keep(reporter_, 2 * (sizeof key + key.size()));  // once more in what is known of all findings
   reporter_.note_cause(key);
-  if (finding_ != nullptr) finding_->causes.push_back(std::move(key));
+  if (finding_ == nullptr) return *this;
+  keep(reporter_, sizeof key + key.size());
+  finding_->causes.push_back(std::move(key));
   return *this;
 }
 
@@ -431,9 +432,10 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
 }
 
 void Reporter::note_cause(const std::string& key) {
-  const bool is_known =
-      !causes_.insert(fmt::format("{} {} {}", rule_->code, findings::to_text(last_severity_), key)).second;
-  if (!is_known || !last_is_omitted_) return;
+  const auto [kept_key, is_new] =
+      causes_.insert(fmt::format("{} {} {}", rule_->code, findings::to_text(last_severity_), key));
+  if (is_new) keep(*this, sizeof *kept_key + kept_key->size());
+  if (is_new || !last_is_omitted_) return;
   last_is_omitted_ = false;
   --omitted_[last_severity_];
   ++omitted_places_;
