@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
@@ -85,6 +87,20 @@ bool has_ending(std::string_view name, std::string_view ending) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return name.size() >= ending.size() &&
          std::ranges::equal(name.substr(name.size() - ending.size()), ending, {}, lower);
+}
+
+bool counts_steps(const Expressions& expressions, ValueId lengths) {
+  constexpr std::size_t kMaxValues = 12;
+  std::vector<ValueId> pending{lengths};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+    for (const NodeId user : expressions.users(pending[i])) {
+      const Opcode opcode = expressions.op(user);
+      const ValueId result = expressions.result(user);
+      if (const auto steps = step_mask(expressions, user); steps && steps->is_strict) return true;
+      if (result != ValueId::kAbsent && (ops::repeats_elements(opcode) || opcode == Opcode::kCast))
+        pending.push_back(result);
+    }
+  return false;
 }
 
 bool is_mask(const Expressions& expressions, ValueId value) { return is_mask(expressions, value, 0); }

@@ -23,4 +23,7 @@ struct StepMask {
 };
 std::optional<StepMask> step_mask(const losses::Expressions& expressions, NodeId node);
 
+/// 0, 1, 2, ... are compared with it: those below it are the steps.
+bool counts_steps(const losses::Expressions& expressions, ValueId lengths);
+
 }  // namespace tensorlint::rules

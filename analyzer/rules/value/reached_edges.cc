@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/score_values.h"
@@ -187,6 +188,19 @@ ValueId before_magnitude(const Expressions& expressions, ValueId value) {
   return value;
 }
 
+/// Floating-point numbers of a layer are in it: what is counted, or picked by class, is no prediction.
+bool is_predicted(const Expressions& expressions, ValueId value) {
+  const dataflow::Analysis& analysis = expressions.analysis();
+  const losses::ScoreValues scores(expressions);
+  bool found = false;
+  walk_back(expressions, value, [&](ValueId at, NodeId) {
+    if (found || !analysis.fact(at).dtypes.proves(DTypeSet::floats())) return false;
+    found = scores.layer_of(at) != NodeId::kNone;
+    return !found;
+  });
+  return found;
+}
+
 /// An error in shares of a target that counts something: |p - y| / y, 1 - p / y.
 bool check_relative_error(const Expressions& expressions, const NodeCall& call, Reporter& out) {
   const dataflow::Analysis& analysis = call.analysis();
@@ -201,9 +215,10 @@ bool check_relative_error(const Expressions& expressions, const NodeCall& call, 
   bool is_error = expressions.op(difference) == Opcode::kSub &&
                   is_count(expressions.operand(difference, 0)) != is_count(expressions.operand(difference, 1));
   const auto users = expressions.users(call.result());
-  if (!is_error && users.size() == 1)
-    is_error = expressions.complement(expressions.result(users.front())) == call.result();
-  if (!is_error || is_replaced_later(expressions, call.result())) return false;
+  if (!is_error && users.size() == 1 && expressions.complement(expressions.result(users.front())) == call.result())
+    is_error = is_predicted(expressions, call.operand(0).value());
+  // A sequence that is filled up has at least one step.
+  if (!is_error || counts_steps(expressions, count) || is_replaced_later(expressions, call.result())) return false;
   out.report(
          findings::Severity::kWarning, call.id(),
          fmt::format("an error is divided by {}, an integer that nothing keeps off 0", Operand(analysis, count).name()))

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <string_view>
-#include <vector>
 
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
@@ -62,21 +61,6 @@ class StepAfterLast : public Rule {
     constexpr std::array<std::string_view, 6> kNames{"length", "lengths", "lens", "seq_len", "seqlen", "num_steps"};
     for (const std::string_view known : kNames)
       if (has_ending(name, known)) return true;
-    return false;
-  }
-
-  /// 0, 1, 2, ... are compared with it: those below it are the steps.
-  static bool counts_steps(const Expressions& expressions, ValueId lengths) {
-    constexpr std::size_t kMaxValues = 12;
-    std::vector<ValueId> pending{lengths};
-    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
-      for (const NodeId user : expressions.users(pending[i])) {
-        const Opcode opcode = expressions.op(user);
-        const ValueId result = expressions.result(user);
-        if (const auto steps = step_mask(expressions, user); steps && steps->is_strict) return true;
-        if (result != ValueId::kAbsent && (ops::repeats_elements(opcode) || opcode == Opcode::kCast))
-          pending.push_back(result);
-      }
     return false;
   }
 };
