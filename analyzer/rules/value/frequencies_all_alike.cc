@@ -93,13 +93,13 @@ class FrequenciesAllAlike : public Rule {
         is_outer = dims.size() == 1 && expressions.dims(expressions.result(product)).size() == other.size() + 1;
       const auto distinct = is_outer ? distinct_numbers(expressions, row.value()) : std::nullopt;
       // Those that differ are an end of the row.
-      if (!distinct || (*distinct > 1 && *distinct * 4 > *count)) continue;
+      if (!distinct || (distinct->all > 1 && distinct->all * 4 > *count) || distinct->turn_only_a_part()) continue;
       const std::string named = row.name();
       out.report(product,
-                 *distinct == 1
+                 distinct->all == 1
                      ? fmt::format("all {} frequencies of {} are {:.4g}: the features of a position are one number",
                                    *count, named, row.fact().range.lo)
-                     : fmt::format("the {} frequencies of {} are {} different numbers", *count, named, *distinct))
+                     : fmt::format("the {} frequencies of {} are {} different numbers", *count, named, distinct->all))
           .note_at(call.id(), fmt::format("{} is computed of the angles here", call.op_name()))
           .fix("divide the indices of the frequencies with /: // leaves 0 of each of them");
       return true;
@@ -124,15 +124,29 @@ class FrequenciesAllAlike : public Rule {
     return count;
   }
 
-  static std::optional<std::size_t> distinct_numbers(const Expressions& expressions, ValueId value) {
-    if (number_of(Operand(expressions.analysis(), value))) return 1;
+  struct Distinct {
+    std::size_t all = 0, other_than_zero = 0;  ///< different numbers
+    std::size_t nonzero = 0;                   ///< numbers other than 0, equal ones included
+
+    /// A frequency of 0 leaves a feature as it is; the others differ.
+    bool turn_only_a_part() const {
+      return all > other_than_zero && other_than_zero > 1 && other_than_zero * 4 > nonzero;
+    }
+  };
+
+  static std::optional<Distinct> distinct_numbers(const Expressions& expressions, ValueId value) {
+    if (number_of(Operand(expressions.analysis(), value))) return Distinct{.all = 1};
     auto numbers = constant_numbers(expressions, before_stretch(expressions, value));
     if (!numbers || numbers->size() < 4) return std::nullopt;
     expressions.charge(numbers->size() * 4);
     std::ranges::sort(*numbers);
-    const auto end = std::ranges::unique(
-        *numbers, [](double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); });
-    return static_cast<std::size_t>(end.begin() - numbers->begin());
+    const auto zeros = static_cast<std::size_t>(std::ranges::count(*numbers, 0.0));
+    const std::size_t nonzero = numbers->size() - zeros;
+    const auto end = std::ranges::unique(*numbers, [](double a, double b) {
+                       return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b));
+                     }).begin();
+    const auto all = static_cast<std::size_t>(end - numbers->begin());
+    return Distinct{.all = all, .other_than_zero = all - (zeros > 0 ? 1 : 0), .nonzero = nonzero};
   }
 
   /// A table that has been computed before: the rows are positions, and of the columns there are no more than two.
