@@ -45,7 +45,7 @@ class LossDetachedFromParameters : public Rule {
     }
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.anchor).graph != GraphId::kMain || gradients.reaches(loss.prediction) ||
-          gradients.reaches(loss.target))
+          gradients.reaches(loss.target) || weighs_pairs(loss, out.shared<losses::GradientWays>()))
         continue;
       const Operand prediction(analysis, loss.prediction);
       FindingBuilder finding = out.report(loss.anchor, fmt::format("no gradient of {} reaches a parameter through {}",
@@ -65,7 +65,9 @@ class LossDetachedFromParameters : public Rule {
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.anchor).graph != GraphId::kMain) return;
       const losses::GradientWay prediction = ways.of(loss.prediction), target = ways.of(loss.target);
-      if (!is_cut(prediction) || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
+      if (!is_cut(prediction) || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype) ||
+          weighs_pairs(loss, ways))
+        return;
       detached.emplace_back(&loss, prediction.stops);
     }
     for (const auto& [loss, stops] : detached)
@@ -73,6 +75,27 @@ class LossDetachedFromParameters : public Rule {
           analysis, stops,
           out.report(loss->anchor, fmt::format("no gradient of {} reaches a weight through {}",
                                                ops::to_text(loss->kind), Operand(analysis, loss->prediction).name())));
+  }
+
+  /// Differences of a value in pairs, as of discounts by rank, that only weigh what has gradients.
+  static bool weighs_pairs(const losses::LossSite& loss, losses::GradientWays& ways) {
+    const losses::Expressions& expressions = ways.expressions();
+    if (loss.target == ValueId::kAbsent ||
+        before_stretch(expressions, loss.prediction) != before_stretch(expressions, loss.target))
+      return false;
+    constexpr std::size_t kMaxValues = 12;
+    std::vector<ValueId> values{expressions.result(loss.anchor)};
+    for (std::size_t i = 0; i < values.size() && values[i] != ValueId::kAbsent; ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        const ops::Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (opcode == ops::Opcode::kMul && ways.of_loss(expressions.beside(user, values[i])).reaches_weight)
+          return true;
+        const bool goes_on = opcode == ops::Opcode::kMul || opcode == ops::Opcode::kAbs ||
+                             opcode == ops::Opcode::kCast || ops::keeps_elements(opcode);
+        if (goes_on && result != ValueId::kAbsent && values.size() < kMaxValues) values.push_back(result);
+      }
+    return false;
   }
 
   /// Weights are before it, and no gradient comes to one.
@@ -214,6 +237,7 @@ class LossDetachedFromParameters : public Rule {
           (!cuts && !call.is(ops::Opcode::kRound) && !call.is(ops::Opcode::kSign) && !call.is(ops::Opcode::kCompare)) ||
           !operand.present() || !operand.fact().dtypes.proves(DTypeSet::floats()))
         return;
+      if (call.is(ops::Opcode::kCompare) && is_decision(expressions, call)) return;
       if (!reached) reached = ways.reached(one_float_outputs(analysis));
       is_followed = reached.has_value();
       if (!is_followed || reached->contains(operand.value())) return;
@@ -227,6 +251,18 @@ class LossDetachedFromParameters : public Rule {
           .note_at(after, "what is computed of it goes into a layer that is trained")
           .fix("pass the gradient straight through: x + (rounded - x).detach(), or use noise in place of the rounding");
     });
+  }
+
+  /// A probability above a number that does not change: a mask, as of what a network that is trained already has found,
+  /// and neither a spike nor a quantised activation.
+  static bool is_decision(const losses::Expressions& expressions, const NodeCall& call) {
+    if (!expressions.number(call.operand(1).value())) return false;
+    ValueId value = before_moves(expressions, call.operand(0).value());
+    const ops::Opcode opcode = expressions.op_of(value);
+    if (opcode == ops::Opcode::kReduceMax || opcode == ops::Opcode::kTopK)
+      value = before_moves(expressions, expressions.operand(expressions.producer(value), 0));
+    const auto normalised = expressions.normalised(value);
+    return expressions.op_of(value) == ops::Opcode::kSigmoid || (normalised && !normalised->logarithm);
   }
 
   /// The layer nearest before a value, where no gradient comes to any weights before it; kNone where one does, or
