@@ -25,6 +25,7 @@ class LogitsIntoProbabilityLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (has_temperature(analysis, loss)) return;
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
     if (loss.kind == ops::LossKind::kNegativeLogLikelihood) check_sigmoids(analysis, loss, out);
     const NodeId layer = layer_of(analysis, loss);
@@ -90,9 +91,34 @@ class LogitsIntoProbabilityLoss : public Rule {
   /// The layer whose output a loss of probabilities or their logarithms takes as it is; kNone where there is none.
   static NodeId layer_of(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
     if (loss.evidence == losses::LossEvidence::kMetadata ||
-        (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy))
+        (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy) ||
+        has_temperature(analysis, loss))
       return NodeId::kNone;
     return layer_behind(analysis, loss.prediction, takes_logarithms(loss.kind));
+  }
+
+  /// p * (a * log(p) - q) is the loss of a policy that q gives values to, with entropy at a temperature that may be 1
+  /// before training: a divergence has the logarithm as it is.
+  static bool has_temperature(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+    const NodeCall difference(analysis, loss.anchor);
+    if (loss.kind != ops::LossKind::kKlDivergence || !difference.is(ops::Opcode::kSub)) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand logarithms = difference.operand(side);
+      if (!logarithms.present() || difference.operand(1 - side).value() != loss.prediction) continue;
+      const NodeId node = producer_behind_identities(analysis, logarithms.value());
+      if (node == NodeId::kNone) return false;
+      const NodeCall product(analysis, node);
+      if (!product.is(ops::Opcode::kMul)) return false;
+      for (const std::size_t factor : {std::size_t{0}, std::size_t{1}}) {
+        const Operand scale = product.operand(factor), scaled = product.operand(1 - factor);
+        if (!scale.present() || !scaled.present() || !is_one_float(analysis, scale.value())) continue;
+        const NodeId taken = producer_behind_identities(analysis, scaled.value());
+        if (taken == NodeId::kNone) continue;
+        const NodeCall logarithm(analysis, taken);
+        if (logarithm.is(ops::Opcode::kLog) || logarithm.is(ops::Opcode::kLogSoftmax)) return true;
+      }
+    }
+    return false;
   }
 
   /// The same of a loss whose targets are probabilities as well.
