@@ -75,18 +75,20 @@ MISSED = {
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
 # second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, 16 % of fourth_*.py, and 62 % of fifth_*.py, 64 % with what was learnt
 # from fourth_*.py, 50 % of modules/*.py, 21 % of formulas/*.py and the models in text that were written with them, and
-# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py.
+# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from).
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
          "seventh dynamo": 0.9, "seventh torchscript": 0.9, "eighth dynamo": 0.9, "eighth torchscript": 0.9,
-         "ninth dynamo": 0.9, "ninth torchscript": 0.9}
+         "ninth dynamo": 0.9, "ninth torchscript": 0.9, "tenth dynamo": 0.6, "tenth torchscript": 0.6}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
 
 # Exports of correct programs that no runtime takes.
 BROKEN_EXPORTS = {
+    "mixup_soft_targets_dynamo.onnx": ["float-class-index"],  # ONNX has no cross-entropy with probabilities
+    "mixup_soft_targets_torchscript.onnx": ["float-class-index"],
     "channels_last_moved_torchscript.onnx": ["axis-out-of-range"],  # a permutation with -1
     "pointer_attention_scale_fixed_torchscript.onnx": ["class-axis-position"],  # a transposition is lost between log_softmax and nll_loss
 }
@@ -129,7 +131,7 @@ class ProgramsTest(unittest.TestCase):
             if not entry["faults"]:
                 continue
             batch = entry["source"].partition("_")[0]
-            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth") else "") + entry["exporter"].removesuffix("_open")
+            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth") else "") + entry["exporter"].removesuffix("_open")
             total[exporter] += 1
             hit = is_found(entry, self.found[entry["file"]])
             hits[exporter] += hit
