@@ -184,6 +184,7 @@ class SoftmaxUse {
   bool is_normalised_again(ValueId value, std::size_t axis) const;
   bool is_product_of_samples(ValueId scores) const;
   bool compares_positions(const Normalised& softmax, std::size_t axis, std::size_t keys) const;
+  bool is_normalised_otherwise(const Reading& reading, NodeId user) const;
   std::optional<Reading> next(const Reading& reading, NodeId user, std::size_t operand) const;
 
   const LossCone& cone_;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "passes/losses/axis_finders.h"
+#include "passes/losses/normalised_axes.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -126,7 +127,8 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
       if (i != reading.axis && cone_.is_long(reading.value, reading.axis) && cone_.is_long(reading.value, i) &&
           cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i) &&
           cone_.way().follow(user, 0, reading.axis).fate == AxisFate::kKept &&
-          is_averaged_evenly(expressions_.result(user), cone_.way().follow(user, 0, reading.axis).axis))
+          is_averaged_evenly(expressions_.result(user), cone_.way().follow(user, 0, reading.axis).axis) &&
+          !is_normalised_before(expressions_, softmax.scores, i))
         return mistake(Kind::kSelectedElsewhere, softmax, user, i);
     return std::nullopt;
   }
@@ -138,7 +140,8 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
                             ? cone_.dims(expressions_.result(user)).size() == dims.size() && is_picked_from(user, i)
                             : cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i);
     // Weights of a sum over the samples, one column for each of several sums.
-    if (picked && (reading.logarithm || !is_summed_over_batch(expressions_.result(user))))
+    if (picked && (reading.logarithm || !is_summed_over_batch(expressions_.result(user))) &&
+        !is_normalised_before(expressions_, softmax.scores, i))
       return mistake(Kind::kSelectedElsewhere, softmax, user, i);
   }
   return std::nullopt;
@@ -476,9 +479,29 @@ std::optional<AxisMistake> SoftmaxUse::single_scores(const Normalised& softmax, 
   return mistake(Kind::kSingleScores, softmax, user, 0);
 }
 
+/// From here on it is normalised along another axis, or it is joined with what is: log_softmax(x, 1) + log_softmax(x,
+/// 2).
+bool SoftmaxUse::is_normalised_otherwise(const Reading& reading, NodeId user) const {
+  const Opcode opcode = expressions_.op(user);
+  if (opcode != Opcode::kSub && opcode != Opcode::kAdd && opcode != Opcode::kMul && opcode != Opcode::kDiv)
+    return false;
+  const std::size_t rank = cone_.dims(reading.value).size();
+  const auto other_way = [&](ValueId value) {
+    const auto found = expressions_.normalised(value);
+    const bool is_other = found && !found->axes.empty() && cone_.dims(found->scores).size() == rank &&
+                          std::ranges::find(found->axes, reading.axis) == found->axes.end();
+    return is_other ? found->scores : ValueId::kAbsent;
+  };
+  if (other_way(expressions_.result(user)) != ValueId::kAbsent) return true;
+  const auto own = expressions_.normalised(reading.value);
+  return own && (opcode == Opcode::kAdd || opcode == Opcode::kMul) &&
+         other_way(expressions_.beside(user, reading.value)) == own->scores;
+}
+
 std::optional<SoftmaxUse::Reading> SoftmaxUse::next(const Reading& reading, NodeId user, std::size_t operand) const {
   const AxisStep step = cone_.way().follow(user, operand, reading.axis);
   if (step.fate != AxisFate::kKept) return std::nullopt;
+  if (is_normalised_otherwise(reading, user)) return std::nullopt;
   Reading after = reading;
   after.value = expressions_.result(user);
   after.axis = step.axis;

@@ -9,6 +9,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/losses/axis_origins.h"
+#include "passes/losses/normalised_axes.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -251,6 +252,8 @@ class SoftmaxOverBatchAxis : public Rule {
     const bool of_batch =
         takes_in_batch(origins, dims, softmax, pool) || is_binary_over_batch(origins, loss, softmax, dims);
     if (normalises_classes && !of_batch) return false;
+    if (classes && !normalises_classes && losses::is_normalised_before(expressions, softmax.scores, *classes))
+      return false;
     if (!of_batch && softmax.axes.size() == 1 &&
         is_weighed_along(expressions, softmax.node, softmax.axes.front(), dims.size()))
       return false;
