@@ -70,6 +70,17 @@ class LossDetachedFromParameters : public Rule {
         return;
       detached.emplace_back(&loss, prediction.stops);
     }
+    if (detached.empty()) return;
+    // What cuts several losses off is named once, where it is.
+    const std::vector<NodeId>& cut = detached.front().second;
+    if (detached.size() > 1 && cut.size() == 1 &&
+        std::ranges::all_of(detached, [&](const auto& each) { return each.second == cut; })) {
+      FindingBuilder finding =
+          out.report(cut.front(), fmt::format("no gradient of {} losses reaches a weight", detached.size()));
+      finding.note_at(cut.front(), stop_text(analysis, cut.front()));
+      finding.note_at(detached.front().first->anchor, "the first of them is computed here");
+      return;
+    }
     for (const auto& [loss, stops] : detached)
       note_stops(
           analysis, stops,
