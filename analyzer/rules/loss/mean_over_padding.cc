@@ -52,6 +52,12 @@ class MeanOverPadding : public Rule {
       padding = padding_of(expressions, expressions.operand(product, 0));
       factor = expressions.operand(product, 0);
     }
+    if (!padding) {
+      factor = given_mask(expressions, product);
+      if (factor == ValueId::kAbsent || !pools_steps(expressions, call)) return;
+      const ValueId mask = before_stretch(expressions, factor);
+      padding = Padding{mask, mask};
+    }
     if (!padding || !reduces_steps(expressions, call.id(), factor) ||
         is_scaled_back(expressions, call.result(), *padding))
       return;
@@ -59,9 +65,41 @@ class MeanOverPadding : public Rule {
     out.report(call.id(), fmt::format("the mean counts the steps that {} has made 0: the longer the padding, the "
                                       "smaller it is",
                                       Operand(analysis, factor).name()))
-        .note_at(expressions.producer(padding->mask),
+        .note_at(expressions.producer(padding->mask == padding->lengths ? factor : padding->mask),
                  fmt::format("{} says which steps count", Operand(analysis, padding->lengths).name()))
         .fix("divide the sum by the number of steps that count");
+  }
+
+  /// A mask [N, T] that is an input, beside vectors [N, T, D] that it multiplies or chooses.
+  static ValueId given_mask(const Expressions& expressions, NodeId product) {
+    const auto is_given = [&](ValueId value, ValueId other) {
+      if (value == ValueId::kAbsent || other == ValueId::kAbsent || !is_mask(expressions, value)) return false;
+      const ValueId mask = before_stretch(expressions, value);
+      const auto steps = expressions.dims(mask), vectors = expressions.dims(other);
+      const DimPool& pool = expressions.analysis().facts().dims();
+      return value != mask && is_input(expressions.analysis(), mask) && steps.size() == 2 && vectors.size() == 3 &&
+             pool.equal(steps[0], vectors[0]) && pool.equal(steps[1], vectors[1]) && !pool.is_constant(vectors[2], 1);
+    };
+    const ValueId a = expressions.operand(product, 0), b = expressions.operand(product, 1);
+    switch (expressions.op(product)) {
+      case Opcode::kMul:
+        return is_given(b, a) ? b : is_given(a, b) ? a : ValueId::kAbsent;
+      case Opcode::kWhere: {
+        const ValueId c = expressions.operand(product, 2);
+        if (expressions.is_number(c, 0)) return is_given(a, b) ? a : ValueId::kAbsent;
+        const NodeId other = expressions.producer(before_stretch(expressions, a));
+        const ValueId kept = expressions.op(other) == Opcode::kNot ? expressions.operand(other, 0) : ValueId::kAbsent;
+        return expressions.is_number(b, 0) && is_given(kept, c) ? kept : ValueId::kAbsent;
+      }
+      default:
+        return ValueId::kAbsent;
+    }
+  }
+
+  /// A mean over the steps alone, of which a layer reads one vector for each sample.
+  static bool pools_steps(const Expressions& expressions, const NodeCall& mean) {
+    const auto axes = expressions.axes_of(mean.id());
+    return axes && axes->size() == 1 && axes->front() == 1 && is_read_by_layer(expressions, mean.result());
   }
 
   /// sum(x * mask) of each sample, divided by the sum of the whole mask, which holds the steps of all samples. As a
@@ -142,7 +180,8 @@ class MeanOverPadding : public Rule {
         const ValueId result = expressions.result(user);
         if (result != ValueId::kAbsent &&
             (ops::moves_elements(opcode) || opcode == Opcode::kDropout || opcode == Opcode::kConcat ||
-             opcode == Opcode::kCast || opcode == Opcode::kAdd ||
+             opcode == Opcode::kCast || opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul ||
+             opcode == Opcode::kAbs ||
              (opcode == Opcode::kOther && has_trait(expressions.entry(user), ops::OpTrait::kElementwise))))
           pending.push_back(result);
       }

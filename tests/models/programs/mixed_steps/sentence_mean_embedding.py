@@ -15,11 +15,11 @@ class Step(nn.Module):
 
     def pool(self, h, mask):
         m = mask.unsqueeze(-1).float()
-        return (h * m).mean(dim=1)  # fault: no-rule
+        return (h * m).mean(dim=1)  # fault: mean-over-padding
 
     def forward(self, a, a_mask, b, b_mask, gold):
-        u = self.pool(self.ff(self.emb(a)), a_mask)  # fault: no-rule
-        v = self.pool(self.ff(self.emb(b)), b_mask)  # fault: no-rule
+        u = self.pool(self.ff(self.emb(a)), a_mask)  # fault: mean-over-padding
+        v = self.pool(self.ff(self.emb(b)), b_mask)  # fault: mean-over-padding
         s = self.score(torch.cat([(u - v).abs(), u * v], -1)).squeeze(-1)
         return nn.functional.mse_loss(5.0 * torch.sigmoid(s), gold)
 
