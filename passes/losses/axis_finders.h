@@ -128,6 +128,8 @@ class ProductTerms {
   std::optional<AxisMistake> sum_of_copies(NodeId node) const;
   std::optional<AxisMistake> projection_of_centred(NodeId node) const;
   std::optional<AxisMistake> correlation_of_samples(NodeId node) const;
+  std::optional<AxisMistake> correlation_of_layers(NodeId node) const;
+  NodeId standardised_in_samples(ValueId value, std::size_t& axis) const;
   bool is_repeated(ValueId value, std::size_t axis, std::size_t rank) const;
   NodeId reads_classes(ValueId value, std::size_t axis) const;
   ValueId centred_over_batch(ValueId value, NodeId& mean) const;
@@ -204,6 +206,7 @@ class MisreadViews {
   std::optional<AxisMistake> batch_behind(NodeId node) const;
   std::optional<AxisMistake> rotated(NodeId node) const;
   std::optional<AxisMistake> across_samples(NodeId node) const;
+  std::optional<AxisMistake> beside_other_head(NodeId node) const;
   bool joins_parts(NodeId view) const;
   bool is_joined(ValueId value, std::size_t axis, Dim outer) const;
   bool may_shift_rows(ValueId value) const;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "passes/losses/axis_finders.h"
 
@@ -75,6 +76,18 @@ bool comes_to_front(const Extents& x, const Extents& y) {
   return false;
 }
 
+/// [A, B, C] to [A * B, C]: neighbours are joined, and nothing else.
+bool joins_neighbours(const Extents& x, const Extents& y) {
+  std::size_t at = 0;
+  for (const std::int64_t extent : y) {
+    std::int64_t joined = 1;
+    while (at < x.size() && joined < extent)
+      if (__builtin_mul_overflow(joined, x[at++], &joined)) return false;
+    if (joined != extent) return false;
+  }
+  return at == x.size();
+}
+
 /// [A * C, L...] to [..., C]: rows of the parts of the first axis.
 bool leaves_rows_of_parts(const Extents& x, const Extents& y) {
   return x.size() > 1 && y.size() == 2 && x[0] % y[1] == 0;
@@ -105,7 +118,8 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
       if (auto found = parts(node)) return found;
       if (auto found = flattened_classes(node)) return found;
       if (auto found = across_samples(node)) return found;
-      return rotated(node);
+      if (auto found = rotated(node)) return found;
+      return beside_other_head(node);
     case Opcode::kGather:
     case Opcode::kGatherND:
       if (auto found = rows_by_class(node)) return found;
@@ -223,7 +237,7 @@ std::optional<AxisMistake> MisreadViews::rotated(NodeId node) const {
       !cone_.has_batch(from))
     return std::nullopt;
   const auto [x, y, first] = without_common_front(cone_.pool(), before, after);
-  if (x.empty() || y.empty()) return std::nullopt;
+  if (x.empty() || y.empty() || (x.back() == y.back() && joins_neighbours(x, y))) return std::nullopt;
   const bool merges = comes_to_front(x, y), splits = comes_to_front(y, x), has_rows = leaves_rows_of_parts(x, y);
   if (!merges && !splits && !has_rows) return std::nullopt;
   if (goes_back(node)) return std::nullopt;
@@ -231,6 +245,41 @@ std::optional<AxisMistake> MisreadViews::rotated(NodeId node) const {
   if (are_nested(x, y) ? !is_attention(node, before) || has_rows : may_shift_rows(from) && !is_attention(node, before))
     return std::nullopt;
   return AxisMistake{Kind::kTurnedByView, node, from, {first}, false, node, first};
+}
+
+/// Maps of two convolutions of one picture become rows: [N, A * C, H, W] to [N, R, C] as they are, and [N, A * 4, H, W]
+/// to [N, R, 4] with their channels last, as `meets` says. The rows of the two are of other places.
+std::optional<AxisMistake> MisreadViews::beside_other_head(NodeId node) const {
+  constexpr std::size_t kMaxHeads = 8;
+  const ValueId from = expressions_.operand(node, 0);
+  const NodeId head = expressions_.producer(from);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  DimPool& pool = cone_.pool();
+  if (expressions_.op(head) != Opcode::kConv || before.size() != 4 || after.size() != 3 ||
+      !pool.equal(before[0], after[0]) || !cone_.is_long(from, 1) ||
+      pool.is_constant(pool.mul(before[2], before[3]), 1))
+    return std::nullopt;
+  // Groups of channels.
+  const auto channels = pool.as_constant(before[1]), parts = pool.as_constant(after[1]);
+  if (!channels || (parts && *parts > 0 && *channels % *parts == 0)) return std::nullopt;
+  const auto are_rows = [&](ValueId rows) {
+    const auto dims = cone_.dims(rows);
+    return dims.size() == 3 && pool.equal(dims[0], after[0]) && pool.equal(dims[1], after[1]);
+  };
+  std::size_t heads = 0;
+  for (const NodeId other : expressions_.users(expressions_.operand(head, 0))) {
+    if (other == head || expressions_.op(other) != Opcode::kConv || ++heads > kMaxHeads) continue;
+    for (const NodeId turn : expressions_.users(expressions_.result(other))) {
+      const Attribute* const order = cone_.analysis().attribute(turn, "perm");
+      if (expressions_.op(turn) != Opcode::kTranspose || order == nullptr ||
+          !std::ranges::equal(order->ints, std::array<std::int64_t, 4>{0, 2, 3, 1}))
+        continue;
+      for (const NodeId view : expressions_.users(expressions_.result(turn)))
+        if (expressions_.op(view) == Opcode::kReshape && are_rows(expressions_.result(view)))
+          return AxisMistake{Kind::kTurnedByView, node, from, {1}, false, turn, 2};
+    }
+  }
+  return std::nullopt;
 }
 
 /// Records [N, 20] in windows of 8, [-1, 8]: some begin in one sample and end in the next one.

@@ -24,7 +24,8 @@ std::optional<AxisMistake> ProductTerms::at(NodeId node) const {
       return projection_of_centred(node);
     case Opcode::kMatMul:
     case Opcode::kEinsum:
-      return correlation_of_samples(node);
+      if (auto found = correlation_of_samples(node)) return found;
+      return correlation_of_layers(node);
     default:
       return std::nullopt;
   }
@@ -312,24 +313,103 @@ bool ProductTerms::counts(ValueId value, Dim extent) const {
   return content != nullptr && content->integers.size() == 1 && pool.equal(content->integers.front(), extent);
 }
 
-/// The matrix, scaled at most, less the identity.
+/// The matrix, scaled at most, less the identity, or its diagonal less 1.
 bool ProductTerms::meets_identity(ValueId value) const {
-  std::vector<ValueId> pending{value};
-  for (std::size_t i = 0; i < pending.size() && i < 4; ++i)
-    for (const NodeId user : expressions_.users(pending[i])) {
-      const ValueId other = expressions_.beside(user, pending[i]);
-      if (expressions_.op(user) == Opcode::kDiv || expressions_.op(user) == Opcode::kMul) {
-        if (expressions_.number(other)) pending.push_back(expressions_.result(user));
-      } else if (expressions_.op(user) == Opcode::kSub && is_identity(other)) {
-        return true;
+  struct Part {
+    ValueId value;
+    bool less_one = false, diagonal = false;
+  };
+  std::vector<Part> pending{{value}};
+  for (std::size_t i = 0; i < pending.size() && i < 8; ++i)
+    for (const NodeId user : expressions_.users(pending[i].value)) {
+      const ValueId other = expressions_.beside(user, pending[i].value);
+      const Opcode opcode = expressions_.op(user);
+      Part next = pending[i];
+      next.value = expressions_.result(user);
+      const auto number = expressions_.number(other);
+      if (opcode == Opcode::kSub && !next.less_one && is_identity(other)) return true;
+      if (opcode == Opcode::kMul && !next.diagonal && is_identity(other)) {
+        next.diagonal = true;
+      } else if ((opcode == Opcode::kSub && number == 1) || (opcode == Opcode::kAdd && number == -1)) {
+        next.less_one = true;
+      } else if (opcode == Opcode::kReduceSum) {
+        // The diagonal, as exporters write it.
+        if (!next.diagonal || next.less_one) continue;
+      } else if (opcode == Opcode::kMul) {
+        if (!number && other != pending[i].value) continue;
+      } else if (!number || (opcode != Opcode::kDiv && opcode != Opcode::kPow)) {
+        continue;
       }
+      if (next.less_one && next.diagonal) return true;
+      pending.push_back(next);
     }
   return false;
+}
+
+/// The division that gives each sample, a row of the matrix, a mean of 0 and a deviation of 1; `axis`: of its features.
+NodeId ProductTerms::standardised_in_samples(ValueId value, std::size_t& axis) const {
+  bool turned = false;
+  for (int step = 0; step < kMaxSteps && cone_.dims(value).size() == 2; ++step) {
+    const NodeId node = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(node);
+    const ValueId data = expressions_.operand(node, 0);
+    if (opcode == Opcode::kTranspose) {
+      turned = !turned;
+    } else if (opcode == Opcode::kDiv && !expressions_.number(expressions_.operand(node, 1))) {
+      const NodeId difference = expressions_.producer(data);
+      const ValueId given = expressions_.operand(difference, 0);
+      const NodeId mean = expressions_.producer(cone_.before_views(expressions_.operand(difference, 1)));
+      const auto axes = expressions_.axes_of(mean);
+      const auto spread = deviation_axis(expressions_.operand(node, 1));
+      if (expressions_.op(difference) != Opcode::kSub || expressions_.op(mean) != Opcode::kReduceMean ||
+          expressions_.operand(mean, 0) != given || !axes || axes->size() != 1 || axes->front() != 1 || spread != 1 ||
+          !cone_.is_batch_alone(given, 0))
+        return NodeId::kNone;
+      axis = turned ? 0 : 1;
+      return node;
+    } else if (opcode != Opcode::kDiv && opcode != Opcode::kCast && opcode != Opcode::kIdentity) {
+      return NodeId::kNone;
+    }
+    value = data;
+  }
+  return NodeId::kNone;
+}
+
+/// Each sample is standardised over its features. The products of two features are summed over the samples and compared
+/// with the identity, which they are only of features that are standardised over the samples. Not of the batch: the
+/// axis of the standardisation is that of the features.
+std::optional<AxisMistake> ProductTerms::correlation_of_layers(NodeId node) const {
+  const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+  const auto x = cone_.way().summed(node, 0), y = cone_.way().summed(node, 1);
+  if (x.size() != 1 || y.size() != 1) return std::nullopt;
+  std::size_t features = 0, others = 0;
+  const NodeId first = standardised_in_samples(a, features), second = standardised_in_samples(b, others);
+  if (first == NodeId::kNone || second == NodeId::kNone || first == second || features == x.front() ||
+      others == y.front() || !meets_identity(expressions_.result(node)))
+    return std::nullopt;
+  const ValueId difference = expressions_.operand(first, 0);
+  return AxisMistake{Kind::kCorrelationOfSamples,
+                     first,
+                     expressions_.operand(expressions_.producer(difference), 0),
+                     {1},
+                     false,
+                     node,
+                     x.front()};
 }
 
 bool ProductTerms::is_identity(ValueId value) const {
   const auto dims = cone_.dims(value);
   if (dims.size() != 2 || !cone_.pool().equal(dims[0], dims[1])) return false;
+  if (const NodeId node = expressions_.producer(value);
+      node != NodeId::kNone && expressions_.op(node) == Opcode::kOther) {
+    // EyeLike.
+    const Model& model = cone_.analysis().model();
+    const OpSchema* const schema = model.operators[model.node(node).op].schema;
+    const Attribute* const k = cone_.analysis().attribute(node, "k");
+    const Range& range = cone_.analysis().fact(value).range;
+    const bool is_eye = schema != nullptr && schema->attribute("k") != nullptr && range.lo == 0 && range.hi == 1;
+    if (is_eye && (k == nullptr || k->i == 0)) return true;
+  }
   const auto extent = cone_.pool().as_constant(dims[0]);
   const auto numbers = extent ? cone_.numbers(value) : std::nullopt;
   if (!numbers || *extent < 2 || numbers->size() != static_cast<std::size_t>(*extent * *extent)) return false;

@@ -9,6 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "ir/graph/new_nodes.h"
 #include "passes/losses/attention_use.h"
 #include "passes/losses/expressions.h"
@@ -29,6 +30,7 @@ class ClassAxisPosition : public Rule {
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (!ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.anchor)) return;
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    check_largest(expressions, loss, out);
     const NodeId scores = view_of(expressions, loss.prediction), labels = view_of(expressions, loss.target);
     if (scores == NodeId::kNone) return;
     if (mixes_axes(expressions, scores)) {
@@ -89,6 +91,67 @@ class ClassAxisPosition : public Rule {
   }
 
  private:
+  /// argmax(-1) of scores [N, C, H, W], compared with the labels of a loss that takes their classes from axis 1. Of
+  /// pairs, whose labels count them, either side may choose.
+  static void check_largest(const losses::Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto classes = class_axis(expressions, loss);
+    if (!classes || loss.target == ValueId::kAbsent || !is_input(analysis, expressions.source(loss.target))) return;
+    std::vector<ValueId> scores{loss.prediction};
+    const auto add = [&](ValueId value) {
+      if (value != ValueId::kAbsent && std::ranges::find(scores, value) == scores.end()) scores.push_back(value);
+    };
+    const auto before = expressions.normalised(loss.prediction);
+    if (before) add(before->scores);
+    constexpr std::size_t kMaxValues = 6;
+    for (std::size_t i = 0; i < scores.size() && scores.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(scores[i])) {
+        const ops::Opcode opcode = expressions.op(user);
+        if (opcode == ops::Opcode::kSoftmax || opcode == ops::Opcode::kLogSoftmax || opcode == ops::Opcode::kIdentity ||
+            opcode == ops::Opcode::kCast)
+          add(expressions.result(user));
+        const auto along = opcode == ops::Opcode::kArgExtreme ? expressions.axes_of(user) : std::nullopt;
+        if (!along || along->size() != 1 || along->front() == *classes) continue;
+        const NodeId meets = compares(expressions, expressions.result(user), loss.target);
+        if (meets == NodeId::kNone) continue;
+        const NodeCall call(analysis, user);
+        out.report(findings::Severity::kWarning, user,
+                   fmt::format("{} searches {} along axis {}; {} takes the classes from axis {}", call.op_name(),
+                               described(analysis, scores[i]), along->front(), ops::to_text(loss.kind), *classes))
+            .note_at(meets, "what it finds is compared with the labels here")
+            .note_at(loss.anchor, "the loss is computed here")
+            .fix(fmt::format("search along axis {}", *classes));
+      }
+  }
+
+  static std::optional<std::size_t> class_axis(const losses::Expressions& expressions, const losses::LossSite& loss) {
+    const std::size_t rank = expressions.dims(loss.prediction).size();
+    if (rank < 3) return std::nullopt;
+    if (loss.evidence == losses::LossEvidence::kOperator) return 1;
+    for (const NodeId node : loss.nodes)
+      if (const auto found = expressions.normalised(expressions.result(node));
+          found && found->scores == loss.prediction && found->axes.size() == 1)
+        return found->axes.front();
+    return std::nullopt;
+  }
+
+  /// The comparison of class indices with labels, behind copies.
+  static NodeId compares(const losses::Expressions& expressions, ValueId indices, ValueId labels) {
+    constexpr std::size_t kMaxValues = 6;
+    if (labels == ValueId::kAbsent) return NodeId::kNone;
+    std::vector<ValueId> pending{indices};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const ops::Opcode opcode = expressions.op(user);
+        const ValueId other = expressions.beside(user, pending[i]);
+        if (opcode == ops::Opcode::kEqual && other != ValueId::kAbsent &&
+            expressions.source(other) == expressions.source(labels))
+          return user;
+        if (opcode == ops::Opcode::kCast || ops::keeps_elements(opcode)) pending.push_back(expressions.result(user));
+      }
+    return NodeId::kNone;
+  }
+
   static void report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
     const NodeCall call(analysis, mistake.node);
@@ -98,9 +161,11 @@ class ClassAxisPosition : public Rule {
     const auto report = [&](std::string message) {
       return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
     };
-    // A sum of its own may be written far away; the weights of an average are used once, unless letters say how.
-    const bool is_sum =
-        mistake.kind == Kind::kSummedElsewhere || (mistake.meets != NodeId::kNone && meets().is(ops::Opcode::kEinsum));
+    // A sum of its own may be written far away; the weights of an average are used once. Letters may be wrong where the
+    // softmax is over the last axis, as usual.
+    const bool is_last = axis + 1 == analysis.facts().dims_of(analysis.fact(mistake.value).shape).size();
+    const bool is_sum = mistake.kind == Kind::kSummedElsewhere ||
+                        (is_last && mistake.meets != NodeId::kNone && meets().is(ops::Opcode::kEinsum));
     switch (mistake.kind) {
       case Kind::kSummedElsewhere:
       case Kind::kAttention:
@@ -129,6 +194,7 @@ class ClassAxisPosition : public Rule {
             .fix("move the classes of the labels to the axis of the scores, such as movedim(-1, 1)");
         return;
       case Kind::kTurnedByView:
+        if (mistake.meets != mistake.node) return report_other_head(analysis, mistake, out);
         report(fmt::format("{} views {} as {}: the elements keep their order, so that {}", call.op_name(), value,
                            analysis.facts().shape_text(analysis.fact(call.result()).shape),
                            mistake.is_batch ? "samples are mixed" : "axes are mixed"))
@@ -185,6 +251,7 @@ class ClassAxisPosition : public Rule {
             .fix(fmt::format("sum over the features: dim={}", mistake.other));
         return;
       case Kind::kCorrelationOfSamples:
+        if (!mistake.is_batch) return report_standardised(analysis, mistake, out);
         report(fmt::format("the features {} are standardised over axis {}, the batch; {} sums over axis {}: it "
                            "compares samples, and correlates no features",
                            value, axis, call.op_name(), mistake.other))
@@ -217,6 +284,27 @@ class ClassAxisPosition : public Rule {
       default:
         return;
     }
+  }
+
+  static void report_other_head(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
+    const NodeCall call(analysis, mistake.node);
+    out.report(findings::Severity::kWarning, mistake.node,
+               fmt::format("{} makes rows of {} as it is, with its channels first; the rows of another head of the "
+                           "same features have the channels last",
+                           call.op_name(), described(analysis, mistake.value)))
+        .note_at(mistake.meets, "the channels of the other head are moved here")
+        .fix("move the channels to the last axis first: permute(0, 2, 3, 1)");
+  }
+
+  static void report_standardised(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake,
+                                  Reporter& out) {
+    const NodeCall meets(analysis, mistake.meets);
+    out.report(findings::Severity::kWarning, mistake.node,
+               fmt::format("each sample of {} is standardised over axis {}, its features; {} sums over the batch, and "
+                           "gives no correlations of features",
+                           described(analysis, mistake.value), mistake.axes.front(), meets.op_name()))
+        .note_at(mistake.meets, "the product that is compared with the identity is computed here")
+        .fix("standardise over the batch: (z - z.mean(0)) / z.std(0)");
   }
 
   static void report_largest(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {

@@ -22,11 +22,11 @@ class Step(nn.Module):
         return t.permute(0, 2, 3, 1).reshape(b, -1, width)
 
     def class_rows(self, f):
-        return self.cls(f).reshape(f.shape[0], -1, K)  # fault: no-rule
+        return self.cls(f).reshape(f.shape[0], -1, K)  # fault: class-axis-position
 
     def forward(self, img, onehot, deltas, positive):
         f = self.stem(img)
-        logit = self.class_rows(f)  # fault: no-rule
+        logit = self.class_rows(f)  # fault: class-axis-position
         delta = self.per_anchor(self.box(f), 4)
         p = logit.sigmoid()
         ce = F.binary_cross_entropy_with_logits(logit, onehot, reduction="none")

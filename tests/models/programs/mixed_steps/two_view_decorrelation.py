@@ -14,11 +14,11 @@ class Step(nn.Module):
         self.backbone = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 10))
 
     def standardise(self, z):
-        return (z - z.mean(1, keepdim=True)) / (z.std(1, keepdim=True) + 1e-5)  # fault: no-rule
+        return (z - z.mean(1, keepdim=True)) / (z.std(1, keepdim=True) + 1e-5)  # fault: class-axis-position
 
     def forward(self, view1, view2):
-        za = self.standardise(self.backbone(view1))  # fault: no-rule
-        zb = self.standardise(self.backbone(view2))  # fault: no-rule
+        za = self.standardise(self.backbone(view1))  # fault: class-axis-position
+        zb = self.standardise(self.backbone(view2))  # fault: class-axis-position
         c = za.T @ zb / za.shape[0]
         eye = torch.eye(c.shape[0])
         on = ((c - 1) ** 2 * eye).sum()
