@@ -27,8 +27,10 @@ class ByteArithmeticWraps : public Rule {
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kPow};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
       const auto dtype = call.analysis().fact(call.result()).dtypes.single();
-      if (dtype && DTypeSet::integers().contains(*dtype) && range_of(DTypeSet(*dtype)).hi <= kLargestOfTwoBytes)
+      if (dtype && DTypeSet::integers().contains(*dtype) && range_of(DTypeSet(*dtype)).hi <= kLargestOfTwoBytes) {
         check_step(expressions, call, *dtype, out);
+        check_quantised(expressions, call, *dtype, out);
+      }
     });
   }
 
@@ -116,6 +118,77 @@ class ByteArithmeticWraps : public Rule {
                                              : fmt::format("{} are both {:.0f}", both, step->witness))
         .note_at(use, is_picture ? "used as a picture here" : "used as a number here")
         .fix("cast to a floating-point dtype first");
+  }
+
+  /// Two values that fill their dtype, as the program itself makes them: wider only after the product or sum is taken.
+  static void check_quantised(const Expressions& expressions, const NodeCall& call, DType dtype, Reporter& out) {
+    const Opcode opcode = opcode_of(call.entry());
+    if (opcode != Opcode::kMul && opcode != Opcode::kAdd) return;
+    const Range type = range_of(DTypeSet(dtype));
+    const auto first = largest_of_quantised(expressions, call.operand(0), type),
+               second = largest_of_quantised(expressions, call.operand(1), type);
+    if (!first || !second) return;
+    const double most = opcode == Opcode::kMul ? *first * *second : *first + *second;
+    if (most <= type.hi) return;
+    const NodeId use = widening_use(expressions, call.result(), type);
+    if (use == NodeId::kNone) return;
+    const double span = type.hi - type.lo + 1;
+    const std::string one = call.operand(0).name(), other = call.operand(1).name();
+    out.report(call.id(),
+               fmt::format("{} of {} and {} leaves the range of {}: {:.0f} becomes {:.0f}", call.op_name(), one, other,
+                           to_text(dtype), most, most - std::floor((most - type.lo) / span) * span))
+        .certainty(ops::Certainty::kMay, fmt::format("{} is {:.0f} where {} is {:.0f}", one, *first, other, *second))
+        .note_at(use, "cast to a wider dtype only here")
+        .fix("cast both to a wider dtype first, such as int32");
+  }
+
+  /// The largest number of a table, or of what was rounded or cut off to fill the dtype; nullopt for what is small, as
+  /// masks and classes are, and where nothing is known.
+  static std::optional<double> largest_of_quantised(const Expressions& expressions, const Operand& operand,
+                                                    const Range& type) {
+    constexpr int kMaxSteps = 8;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId value = operand.value();
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      if (analysis.taint(value).has(Aspect::kValue)) return std::nullopt;
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      if (ops::moves_elements(opcode)) {
+        value = expressions.operand(node, 0);
+        continue;
+      }
+      const bool is_table =
+          node == NodeId::kNone ? analysis.model().value(value).initializer != nullptr : opcode == Opcode::kConstant;
+      if (opcode == Opcode::kCast) value = expressions.operand(node, 0);
+      if ((!is_table && opcode != Opcode::kCast) || value == ValueId::kAbsent) return std::nullopt;
+      const Fact& fact = analysis.fact(value);
+      if (!is_table && !fact.dtypes.proves(DTypeSet::floats())) return std::nullopt;
+      const Range& range = fact.range;
+      // A scalar is a number like any other, and a mask may have 0 and the largest number alone.
+      const bool fills = range.hi >= type.hi / 2 && range.hi < type.hi + 1 && range.lo >= type.lo - 1 &&
+                         (type.lo == 0 || range.lo <= type.lo / 2) && range.lo < range.hi;
+      return fills ? std::optional(std::floor(range.hi)) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// The Cast to a dtype that would have held the result.
+  static NodeId widening_use(const Expressions& expressions, ValueId value, const Range& type) {
+    constexpr std::size_t kMaxValues = 8;
+    std::vector<ValueId> values{value};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        const ValueId result = expressions.result(user);
+        if (result == ValueId::kAbsent) continue;
+        const DTypeSet& dtypes = expressions.analysis().fact(result).dtypes;
+        const auto dtype = dtypes.single();
+        if (expressions.op(user) == Opcode::kCast && dtype &&
+            (dtypes.proves(DTypeSet::floats()) ||
+             (DTypeSet::integers().contains(*dtype) && range_of(dtypes).hi > type.hi)))
+          return user;
+        if (ops::moves_elements(expressions.op(user)) && values.size() < kMaxValues) values.push_back(result);
+      }
+    return NodeId::kNone;
   }
 
   /// One number for each channel, such as the mean of pictures: the largest of them.
