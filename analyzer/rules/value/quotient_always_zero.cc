@@ -110,11 +110,17 @@ class QuotientAlwaysZero : public Rule {
     return false;
   }
 
-  /// One count by another, both given for each sample, of which a feature is made.
-  static bool check_ratio(const NodeCall& call, const Operand& counted, Reporter& out) {
+  /// One count by another, both given for each sample, of which a feature is made. A smoothed one has a number added to
+  /// both, the larger one below; a quotient that is rounded up has none below.
+  static bool check_ratio(const NodeCall& call, Operand counted, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     Operand total = source(call.operand(1), call);
+    const NodeId above = expressions.producer(counted.value()), below = expressions.producer(total.value());
+    if (const auto more = with_number(expressions, above), most = with_number(expressions, below);
+        more && most && expressions.op(above) == ops::Opcode::kAdd && expressions.op(below) == ops::Opcode::kAdd &&
+        more->number > 0 && most->number > more->number)
+      counted = source(Operand(analysis, more->value), call);
     // Kept off 0.
     const NodeId guard = expressions.producer(total.value());
     bool may_be_zero = is_clipped(call.operand(1), call);
