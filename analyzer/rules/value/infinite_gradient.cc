@@ -40,6 +40,15 @@ class InfiniteGradient : public Rule {
     const Operand operand = call.operand(0);
     // A bound of the program's own keeps the ends off.
     if (operand.fact().range.lo > -1 && operand.fact().range.hi < 1) return;
+    if (const NodeId trace = trace_of_rotation(expressions, operand.value()); trace != NodeId::kNone) {
+      out.report(call.id(), fmt::format("{} of {}, the cosine of a rotation: at 1 its gradient is infinite, and "
+                                        "rounding gives more than 1",
+                                        call.op_name(), operand.name()))
+          .certainty(ops::Certainty::kMay, "two rotations that are equal")
+          .note_at(trace, "the trace is computed here")
+          .fix("clamp the cosine to [-1 + 1e-6, 1 - 1e-6], or use atan2");
+      return;
+    }
     const auto cosine = cosine_of(expressions, operand.value());
     if (!cosine) return;
     out.report(call.id(),
@@ -48,6 +57,37 @@ class InfiniteGradient : public Rule {
         .certainty(ops::Certainty::kMay, "two vectors of one direction")
         .note_at(cosine->node, "the product of vectors of length 1 is computed here")
         .fix("clamp the cosine to [-1 + 1e-6, 1 - 1e-6], or use atan2");
+  }
+
+  /// The sum of (trace - 1) / 2, which is the cosine of the angle that a rotation matrix turns by.
+  static NodeId trace_of_rotation(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 8;
+    constexpr double kRounding = 1e-5, kClose = 0.01;
+    double scale = 1, shift = 0;  // of `value` in the cosine
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      value = before_stretch(expressions, value);
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (!numbered || (numbered->is_first && (opcode == Opcode::kSub || opcode == Opcode::kDiv))) {
+        const bool is_sum = opcode == Opcode::kReduceSum || opcode == Opcode::kAdd || opcode == Opcode::kEinsum;
+        // Those who scale it down by as little as 1e-4 keep it off 1.
+        const bool is_cosine = std::abs(scale - 0.5) < kRounding && std::abs(shift + 0.5) < kRounding;
+        return is_sum && is_cosine ? node : NodeId::kNone;
+      }
+      if (opcode == Opcode::kAdd)
+        shift += scale * numbered->number;
+      else if (opcode == Opcode::kSub)
+        shift -= scale * numbered->number;
+      else if (opcode == Opcode::kMul)
+        scale *= numbered->number;
+      else if (opcode == Opcode::kDiv && std::abs(numbered->number) > kClose)
+        scale /= numbered->number;
+      else
+        return NodeId::kNone;
+      value = numbered->value;
+    }
+    return NodeId::kNone;
   }
 
   static void check_root(const Expressions& expressions, const NodeCall& call, losses::Parameters& parameters,
