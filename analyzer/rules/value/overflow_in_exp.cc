@@ -3,10 +3,12 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -46,6 +48,7 @@ class OverflowInExp : public Rule {
           .fix("give what takes a logarithm the score itself");
       return;
     }
+    if (check_softplus(expressions, call, *limit, *dtype, out)) return;
     const auto reached = reach_of(expressions, operand);
     if (!reached || !(reached->largest > *limit)) return;
     out.report(call.id(), fmt::format("{} of {}, which is up to {:.4g}: above {:.4g} the result is infinite in {}",
@@ -54,6 +57,51 @@ class OverflowInExp : public Rule {
         .note_at(reached->node, reached->note)
         .fix(*dtype == DType::kFloat16 ? "cast to float32 first, or subtract the largest number of each row"
                                        : "subtract the largest number of each row first, as LogSumExp does");
+  }
+
+  /// log(1 + exp(x)) written out for the score x of a layer. What an exporter makes of one call is its own.
+  static bool check_softplus(const Expressions& expressions, const NodeCall& call, double limit, DType dtype,
+                             Reporter& out) {
+    const ValueId argument = call.operand(0).value();
+    ValueId score = before_scale(expressions, argument);
+    if (expressions.op_of(score) == Opcode::kNeg)
+      score = before_scale(expressions, expressions.operand(expressions.producer(score), 0));
+    const NodeId layer = score == ValueId::kAbsent ? NodeId::kNone : losses::ScoreValues(expressions).layer_of(score);
+    if (layer == NodeId::kNone || !(call.analysis().fact(argument).range.hi > limit)) return false;
+    const NodeId logarithm = logarithm_of_one_more(expressions, call.result());
+    if (logarithm == NodeId::kNone || is_kept_finite(expressions, expressions.result(logarithm))) return false;
+    const std::string_view written = out.locations().metadata(call.id(), "pkg.torch.onnx.fx_node");
+    if (!written.empty() && written == out.locations().metadata(logarithm, "pkg.torch.onnx.fx_node")) return false;
+    out.report(call.id(), fmt::format("log(1 + exp({})), written out: above {:.4g} it is infinite in {}",
+                                      call.operand(0).name(), limit, to_text(dtype)))
+        .certainty(ops::Certainty::kMay,
+                   fmt::format("{} has a larger number among its elements", call.operand(0).name()))
+        .note_at(layer, "the output of the layer may have any value")
+        .note_at(logarithm, "the logarithm is taken here")
+        .fix("use softplus, or logaddexp with 0");
+    return true;
+  }
+
+  /// log(1 + e) for e.
+  static NodeId logarithm_of_one_more(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 3;
+    bool one_more = false;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : expressions.users(value)) {
+        const Opcode opcode = expressions.op(user);
+        if (opcode == (one_more ? Opcode::kLog : Opcode::kLog1p)) return user;
+        const auto numbered = with_number(expressions, user);
+        if (opcode == Opcode::kAdd && !one_more && numbered && numbered->number == 1) {
+          next = expressions.result(user);
+          one_more = true;
+          break;
+        }
+        if (ops::keeps_elements(opcode)) next = expressions.result(user);
+      }
+      value = next;
+    }
+    return NodeId::kNone;
   }
 
   /// Whose value, moved or scaled by a positive number, this is. With a minus it is a probability of survival.
