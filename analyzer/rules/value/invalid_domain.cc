@@ -47,8 +47,9 @@ class InvalidDomain : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    each_node_of_step(view, out, [&](const losses::Expressions&, const NodeCall& call) {
+    each_node_of_step(view, out, [&](const losses::Expressions& expressions, const NodeCall& call) {
       if (call.is(ops::Opcode::kGather) || call.is(ops::Opcode::kGatherND)) check_infinite_row(call, out);
+      if (call.is(ops::Opcode::kSqrt)) check_half_root(expressions, call, out);
       if (call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) check_hidden_row(call, out);
     });
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
@@ -369,6 +370,59 @@ class InvalidDomain : public Rule {
         return;
       }
     }
+  }
+
+  /// The root of squares in float16, which are 0 from 1.7e-4 on, divides; nothing as small as 1e-8 keeps it off 0.
+  static void check_half_root(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr double kSmallest = 5.9e-8;
+    const dataflow::Analysis& analysis = call.analysis();
+    if (call.result() == ValueId::kAbsent || analysis.fact(call.result()).dtypes != DTypeSet(DType::kFloat16) ||
+        is_kept_finite(expressions, call.result()))
+      return;
+    ValueId value = call.operand(0).value();
+    NodeId guard = NodeId::kNone;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      if (analysis.fact(value).dtypes != DTypeSet(DType::kFloat16) || analysis.taint(value).has(Aspect::kValue)) return;
+      const NodeId node = expressions.producer(value);
+      const auto guarded = with_number(expressions, node);
+      if (expressions.op(node) == ops::Opcode::kAdd && guarded && std::abs(guarded->number) < kSmallest) {
+        guard = node;
+        value = guarded->value;
+      } else if (keeps_elements(expressions.op(node))) {
+        value = expressions.operand(node, 0);
+      } else {
+        break;
+      }
+    }
+    const NodeId sum = expressions.producer(value);
+    const bool is_sum =
+        expressions.op(sum) == ops::Opcode::kReduceMean || expressions.op(sum) == ops::Opcode::kReduceSum;
+    if (!is_sum || square_base(expressions, expressions.operand(sum, 0)) == ValueId::kAbsent) return;
+    const NodeId divides = division_by(expressions, call.result());
+    if (divides == NodeId::kNone) return;
+    out.report(
+           findings::Severity::kWarning, guard != NodeId::kNone ? guard : call.id(),
+           fmt::format("the root of {} divides, and nothing keeps it off 0: squares of numbers below 1.7e-4 are 0 in "
+                       "float16",
+                       Operand(analysis, value).name()))
+        .certainty(ops::Certainty::kMay, "all numbers of a row are 0, or close to it")
+        .note_at(divides, "divided here")
+        .fix("compute the squares in float32, or use a summand that float16 has, such as 1e-5; 1e-8 is 0 in float16");
+  }
+
+  /// The node that divides by a value, or inverts it.
+  static NodeId division_by(const losses::Expressions& expressions, ValueId value) {
+    for (int step = 0; step < 3 && value != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : expressions.users(value)) {
+        const ops::Opcode opcode = expressions.op(user);
+        if (opcode == ops::Opcode::kDiv && expressions.operand(user, 1) == value) return user;
+        if (NodeCall(expressions.analysis(), user).op_name() == "Reciprocal") return user;
+        if (repeats_elements(opcode)) next = expressions.result(user);
+      }
+      value = next;
+    }
+    return NodeId::kNone;
   }
 
   /// 0 * log(0): one-hot labels and masks times their own logarithm.
