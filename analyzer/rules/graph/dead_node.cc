@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -26,6 +27,9 @@ class DeadNode : public Rule {
     if (liveness.has_broken_links) return;
     const Model& model = view.model();
     const IdVector<NodeId, bool>& live = liveness.live;
+    for (const NodeId id : live.ids())
+      if (live[id] && NodeCall(view.analysis(), id).is(ops::Opcode::kRecurrence))
+        check_left_out(view.analysis(), live, id, out);
     if (std::ranges::all_of(live.ids(), [&](NodeId id) { return live[id]; })) return;
     const Explained is_explained(model);
     const Removal removal(view.analysis(), live);
@@ -72,6 +76,103 @@ class DeadNode : public Rule {
       return live[user] && (other.is(ops::Opcode::kMatMul) || other.is(ops::Opcode::kConv)) &&
              other.operand(0).value() == call.operand(0).value() && has_weights(other);
     });
+  }
+
+  /// A recurrent layer whose results are only joined with those of others, and what is picked of them are the others:
+  /// the state of the lower layer for that of the upper one.
+  static void check_left_out(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live, NodeId layer,
+                             Reporter& out) {
+    NodeId picked = NodeId::kNone;
+    ValueId joined = ValueId::kAbsent;
+    for (const ValueId result : analysis.results(layer)) {
+      if (result == ValueId::kAbsent) continue;
+      if (analysis.model().value(result).is_output) return;
+      for (const NodeId user : analysis.users(result)) {
+        if (!live[user]) continue;
+        const NodeId other = other_part_of(analysis, live, user, result);
+        if (other == NodeId::kNone) return;
+        picked = other;
+        joined = NodeCall(analysis, user).result();
+      }
+    }
+    if (picked == NodeId::kNone) return;
+    const NodeCall call(analysis, layer);
+    out.report(
+           findings::Severity::kWarning, picked,
+           fmt::format("nothing picks the part of {} that {} gives: the layer has no effect, and its weights are never "
+                       "trained",
+                       Operand(analysis, joined).name(), call.op_name()))
+        .note_at(layer, "the layer whose result is left out")
+        .fix("pick the state of the last layer, h[-1]");
+  }
+
+  /// The node that picks parts of what `join` joins along its first axis, none of them `part`; kNone where one is, or
+  /// that is not known.
+  static NodeId other_part_of(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live, NodeId join,
+                              ValueId part) {
+    const NodeCall call(analysis, join);
+    const Attribute* axis = call.attribute("axis");
+    if (!call.is(ops::Opcode::kConcat) || axis == nullptr || axis->i != 0 || call.result() == ValueId::kAbsent ||
+        analysis.model().value(call.result()).is_output)
+      return NodeId::kNone;
+    constexpr std::size_t kMostParts = 64;
+    std::int64_t first = -1, last = -1, total = 0;
+    for (std::size_t i = 0; i < call.operand_count(); ++i) {
+      const Operand operand = call.operand(i);
+      if (i >= kMostParts || !operand.present() || operand.fact().kind != ValueKind::kTensor ||
+          operand.fact().shape == ShapeId::kUnranked || operand.taint().has(Aspect::kShape))
+        return NodeId::kNone;
+      const auto dims = analysis.facts().dims_of(operand.fact().shape);
+      const auto extent = dims.empty() ? std::nullopt : analysis.facts().dims().as_constant(dims.front());
+      if (!extent) return NodeId::kNone;
+      if (operand.value() == part) {
+        if (first >= 0) return NodeId::kNone;
+        first = total;
+        last = total + *extent;
+      }
+      analysis.meter().charge(4);
+      total += *extent;
+    }
+    NodeId found = NodeId::kNone;
+    for (const NodeId user : analysis.users(call.result())) {
+      if (!live[user]) continue;
+      const auto picked = picked_of(NodeCall(analysis, user), call.result(), static_cast<double>(total));
+      if (!picked || (picked->from < static_cast<double>(last) && picked->to > static_cast<double>(first)))
+        return NodeId::kNone;
+      found = user;
+    }
+    return found;
+  }
+
+  struct Interval {
+    double from = 0, to = 0;
+  };
+
+  /// The part of the first axis, of which there are `total`, that a node takes; nullopt where that is not known.
+  static std::optional<Interval> picked_of(const NodeCall& pick, ValueId joined, double total) {
+    pick.analysis().meter().charge(4);
+    const auto number = [&](std::size_t index) -> std::optional<double> {
+      const Operand operand = pick.operand(index);
+      if (!operand.present() || operand.taint().has(Aspect::kValue)) return std::nullopt;
+      const Range& range = operand.fact().range;
+      if (range.nan || range.lo != range.hi) return std::nullopt;
+      return range.lo;
+    };
+    const auto from_front = [&](double at) { return std::clamp(at < 0 ? at + total : at, 0.0, total); };
+    if (pick.operand(0).value() != joined) return std::nullopt;
+    if (pick.is(ops::Opcode::kGather)) {
+      const Attribute* axis = pick.attribute("axis");
+      const auto index = number(1);
+      if (!index || (axis != nullptr && axis->i != 0)) return std::nullopt;
+      const double at = from_front(*index);
+      return Interval{at, at + 1};
+    }
+    if (pick.is(ops::Opcode::kSlice)) {
+      const auto from = number(1), to = number(2), axis = number(3);
+      if (!from || !to || !axis || *axis != 0 || (pick.operand(4).present() && number(4) != 1)) return std::nullopt;
+      return Interval{from_front(*from), from_front(*to)};
+    }
+    return std::nullopt;
   }
 
   /// Takes away dead nodes, each with the dead nodes of its graph that only feed it.
