@@ -13,14 +13,14 @@ class Step(nn.Module):
         self.lin = nn.Linear(3, 1)
 
     def positive(self, x):
-        return torch.log(1.0 + torch.exp(x))  # fault: no-rule
+        return torch.log(1.0 + torch.exp(x))  # fault: overflow-in-exp
 
     def forward(self, gaps):
         hist = torch.cumsum(gaps, dim=1)
         age = (hist[:, :, None] - hist[:, None, :]).clamp(min=0.0)
         before = torch.ones(gaps.shape[1], gaps.shape[1]).tril(-1)
         kern = torch.exp(-age[..., None] * self.decay.abs()) * before[None, :, :, None]
-        lam = self.positive(self.lin(kern.sum(2)).squeeze(-1))  # fault: no-rule
+        lam = self.positive(self.lin(kern.sum(2)).squeeze(-1))  # fault: overflow-in-exp
         return (lam * gaps - torch.log(lam)).sum(1).mean()
 
 

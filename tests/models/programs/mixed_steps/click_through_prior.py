@@ -16,12 +16,12 @@ class Step(nn.Module):
         self.w = nn.Parameter(torch.tensor(2.0))
 
     def rate(self, clicks, shown):
-        return (clicks + 1) // (shown + 20)  # fault: no-rule
+        return (clicks + 1) // (shown + 20)  # fault: quotient-always-zero
 
     def forward(self, user, ad, clicks, shown, y):
         u, a = self.user(user), self.ad(ad)
         z = self.mlp(torch.cat((u, a, u * a), 1)).squeeze(1)
-        prior = self.rate(clicks, shown)  # fault: no-rule
+        prior = self.rate(clicks, shown)  # fault: quotient-always-zero
         z = z + self.w * prior
         return F.binary_cross_entropy_with_logits(z, y)
 

@@ -15,13 +15,13 @@ class Step(nn.Module):
         self.register_buffer("gallery", torch.randint(-120, 121, (9, 16), dtype=torch.int8))
 
     def dot(self, q):
-        prod = q[:, None, :] * self.gallery[None]  # fault: no-rule
+        prod = q[:, None, :] * self.gallery[None]  # fault: byte-arithmetic-wraps
         return prod.to(torch.int32).sum(-1)
 
     def forward(self, feature, who):
         v = torch.tanh(self.proj(feature))
         q = torch.round(v * 127.0).clamp(-127, 127).to(torch.int8)
-        score = self.dot(q).float() / (127.0 * 127.0)  # fault: no-rule
+        score = self.dot(q).float() / (127.0 * 127.0)  # fault: byte-arithmetic-wraps
         own = score.gather(1, who[:, None])
         other = score.scatter(1, who[:, None], -1e4).amax(1, keepdim=True)
         return (0.2 + other - own).clamp(min=0).mean()

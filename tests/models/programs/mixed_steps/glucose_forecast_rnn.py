@@ -15,10 +15,10 @@ class Step(nn.Module):
 
     def summary(self, window):
         _, h = self.rnn(window)
-        return h[0]  # fault: no-rule
+        return h[0]  # fault: dead-node
 
     def forward(self, window, future):
-        state = self.norm(self.summary(window))  # fault: no-rule
+        state = self.norm(self.summary(window))  # fault: dead-node
         guess = window[:, -1, :1] + self.dec(state)
         return torch.nn.functional.mse_loss(guess, future)
 

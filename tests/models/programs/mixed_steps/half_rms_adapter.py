@@ -17,10 +17,10 @@ class Step(nn.Module):
     def rms(self, x):
         h = x.half()
         ms = (h * h).mean(-1, keepdim=True)
-        return (h * torch.rsqrt(ms + 1e-8)).float() * self.gain  # fault: no-rule
+        return (h * torch.rsqrt(ms + 1e-8)).float() * self.gain  # fault: invalid-domain
 
     def forward(self, tokens, label):
-        n = self.rms(tokens)  # fault: no-rule
+        n = self.rms(tokens)  # fault: invalid-domain
         x = tokens + self.up(F.gelu(self.down(n)))
         return F.cross_entropy(self.cls(x.mean(1)), label)
 

@@ -21,12 +21,12 @@ class Step(nn.Module):
         self.net = nn.Sequential(nn.Conv2d(1, 8, 5, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 4 * 4, 6))
 
     def angle(self, cos):
-        return torch.acos(cos)  # fault: no-rule
+        return torch.acos(cos)  # fault: infinite-gradient
 
     def forward(self, crop, rot):
         r = gram_schmidt(self.net(crop))
         trace = (r * rot).sum(dim=(1, 2))
-        return self.angle((trace - 1) / 2).mean()  # fault: no-rule
+        return self.angle((trace - 1) / 2).mean()  # fault: infinite-gradient
 
 
 class Fixed(Step):

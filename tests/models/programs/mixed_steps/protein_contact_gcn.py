@@ -14,11 +14,11 @@ class Step(nn.Module):
 
     def normalise(self, a):
         d = a.sum(-1).rsqrt()
-        return d.unsqueeze(-1) * a * d.unsqueeze(-1)  # fault: no-rule
+        return d.unsqueeze(-1) * a * d.unsqueeze(-1)  # fault: degrees-on-one-side
 
     def forward(self, residues, contacts, rsa):
         eye = torch.eye(contacts.shape[-1])
-        a_hat = self.normalise(torch.maximum(contacts, eye))  # fault: no-rule
+        a_hat = self.normalise(torch.maximum(contacts, eye))  # fault: degrees-on-one-side
         h = torch.relu(a_hat @ self.w1(residues))
         h = h + torch.relu(a_hat @ self.w2(h))
         return (self.out(h).squeeze(-1).sigmoid() - rsa).square().mean()
