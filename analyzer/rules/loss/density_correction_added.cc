@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
@@ -18,9 +19,14 @@ class DensityCorrectionAdded : public Rule {
  public:
   DensityCorrectionAdded()
       : Rule({"TL-L345", "density-correction-added", "loss", findings::Severity::kWarning,
-              "the logarithm of a density after a tanh, with the correction added and not subtracted"}) {}
+              "the logarithm of a density after a tanh, or scores of drawn samples, with the correction added and not "
+              "subtracted"},
+             {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    const Expressions& shared = out.shared<losses::LossAxes>().expressions;
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.kind == losses::LossKind::kCrossEntropy) check_drawn(shared, loss, out);
     each_node(view, out, {Opcode::kLog}, [&](const Expressions& expressions, const NodeCall& call) {
       const ValueId before = squashed_in(expressions, call.operand(0).value());
       if (before == ValueId::kAbsent) return;
@@ -49,6 +55,76 @@ class DensityCorrectionAdded : public Rule {
   }
 
  private:
+  /// Scores of each sample with the partners of all, of which its own is right: they are drawn as often as they are
+  /// popular, and the logarithm of that is to be subtracted.
+  static void check_drawn(const Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    constexpr int kMaxSteps = 10;
+    if (!counts_up(expressions, loss.target)) return;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId scores = loss.prediction;
+    for (int step = 0; step < kMaxSteps && scores != ValueId::kAbsent; ++step) {
+      scores = before_scale(expressions, scores);
+      const NodeId node = expressions.producer(scores);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kWhere) {
+        const ValueId chosen = expressions.operand(node, 1);
+        scores = expressions.number(chosen) ? expressions.operand(node, 2) : chosen;
+        continue;
+      }
+      if (opcode != Opcode::kAdd) return;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const ValueId added = expressions.operand(node, side), rest = expressions.operand(node, 1 - side);
+        if (added == ValueId::kAbsent || rest == ValueId::kAbsent || !is_row(expressions, added)) continue;
+        const NodeId logarithm = expressions.producer(before_stretch(expressions, added));
+        const NodeId product = expressions.producer(before_scale(expressions, rest));
+        if (expressions.op(logarithm) != Opcode::kLog || expressions.op(product) != Opcode::kMatMul) continue;
+        const ValueId share = before_guard(expressions, expressions.operand(logarithm, 0));
+        if (share == ValueId::kAbsent || !is_input(analysis, share) || is_weight(expressions, product)) continue;
+        out.report(node, fmt::format("the logarithm of {} is added to the scores of all samples of the batch, not "
+                                     "subtracted",
+                                     Operand(analysis, share).name()))
+            .certainty(ops::Certainty::kMay,
+                       fmt::format("{} is how often a sample is drawn", Operand(analysis, share).name()))
+            .note_at(logarithm, "the logarithm is taken here")
+            .fix("subtract it: s - log(q), as frequent samples are drawn as wrong answers more often");
+        return;
+      }
+      return;
+    }
+  }
+
+  /// 0, 1, 2, ...: the partner of each sample is at its own place.
+  static bool counts_up(const Expressions& expressions, ValueId labels) {
+    if (labels == ValueId::kAbsent) return false;
+    labels = before_stretch(expressions, labels);
+    if (expressions.op_of(labels) == Opcode::kRange)
+      return expressions.is_number(expressions.operand(expressions.producer(labels), 0), 0) &&
+             expressions.is_number(expressions.operand(expressions.producer(labels), 2), 1);
+    const auto numbers = constant_numbers(expressions, labels);
+    if (!numbers || numbers->size() < 2) return false;
+    for (std::size_t i = 0; i < numbers->size(); ++i)
+      if ((*numbers)[i] != static_cast<double>(i)) return false;
+    return true;
+  }
+
+  /// One number for each column.
+  static bool is_row(const Expressions& expressions, ValueId value) {
+    const auto dims = expressions.dims(value);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    return (dims.size() == 1 || (dims.size() == 2 && pool.is_constant(dims.front(), 1))) &&
+           !pool.is_constant(dims.back(), 1);
+  }
+
+  static bool is_weight(const Expressions& expressions, NodeId product) {
+    const Model& model = expressions.analysis().model();
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId factor = expressions.operand(product, side);
+      if (factor == ValueId::kAbsent || model.value(before_stretch(expressions, factor)).initializer != nullptr)
+        return true;
+    }
+    return false;
+  }
+
   /// u of 1 - tanh(u)^2, before a guard.
   static ValueId squashed_in(const Expressions& expressions, ValueId value) {
     if (value == ValueId::kAbsent) return value;

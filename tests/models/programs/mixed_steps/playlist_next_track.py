@@ -15,13 +15,13 @@ class Step(nn.Module):
         self.register_buffer("tau", torch.tensor(0.1))
 
     def correct(self, sim, log_q):
-        return sim + log_q[None, :]  # fault: no-rule
+        return sim + log_q[None, :]  # fault: density-correction-added
 
     def forward(self, history, nxt, freq):
         u = F.normalize(self.ctx(self.tracks(history).mean(1)), dim=1)
         v = F.normalize(self.tracks(nxt), dim=1)
         log_q = torch.log(freq.clamp(min=1e-6))
-        logits = self.correct(u @ v.t() / self.tau, log_q)  # fault: no-rule
+        logits = self.correct(u @ v.t() / self.tau, log_q)  # fault: density-correction-added
         same = nxt[None, :] == nxt[:, None]
         same = same & ~torch.eye(nxt.shape[0], dtype=torch.bool)
         logits = logits.masked_fill(same, -1e4)
