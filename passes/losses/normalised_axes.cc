@@ -23,6 +23,12 @@ bool is_normalised_before(const Expressions& expressions, ValueId scores, std::s
       case Opcode::kLog:
         scores = expressions.operand(node, 0);
         break;
+      case Opcode::kWhere: {
+        // Hidden places.
+        const ValueId chosen = expressions.operand(node, 1);
+        scores = expressions.number(chosen) ? expressions.operand(node, 2) : chosen;
+        break;
+      }
       case Opcode::kAdd:
       case Opcode::kMul:
       case Opcode::kDiv:
