@@ -90,15 +90,13 @@ class ConstantAlongSoftmax : public Rule {
       if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
         const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
         const bool flat[] = {is_flat(expressions, first, value, axis), is_flat(expressions, second, value, axis)};
-        const bool hides[] = {is_hiding(expressions, first), is_hiding(expressions, second)};
-        if (flat[0] == flat[1]) {
-          if (!hides[0] && !hides[1]) return true;
-          return false;
-        }
+        if (flat[0] == flat[1])
+          return found.empty() || (!is_hiding(expressions, first) && !is_hiding(expressions, second));
         const std::size_t side = flat[0] ? 0 : 1;
         const ValueId constant = side == 0 ? first : second, rest = side == 0 ? second : first;
-        if (hides[1 - side]) return false;
-        if (varies(expressions, constant)) found.push_back({node, constant, rest, axis, hides[side]});
+        if (is_hiding(expressions, rest)) return false;
+        if (varies(expressions, constant))
+          found.push_back({node, constant, rest, axis, is_hiding(expressions, constant)});
         value = rest;
         if (expressions.dims(rest).size() != expressions.dims(expressions.result(node)).size()) return true;
       } else if (opcode == Opcode::kWhere) {
@@ -187,6 +185,7 @@ class ConstantAlongSoftmax : public Rule {
     constexpr std::size_t kMostElements = 1U << 18;  // of 512 words
     const auto numbers = constant_numbers(expressions.analysis(), value, kMostElements);
     if (!numbers || numbers->empty()) return false;
+    expressions.charge(numbers->size());
     const auto [least, most] = std::ranges::minmax(*numbers);
     return least <= kHidden && most <= 0;
   }
