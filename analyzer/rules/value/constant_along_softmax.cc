@@ -90,8 +90,11 @@ class ConstantAlongSoftmax : public Rule {
       if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
         const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
         const bool flat[] = {is_flat(expressions, first, value, axis), is_flat(expressions, second, value, axis)};
-        if (flat[0] == flat[1])
-          return found.empty() || (!is_hiding(expressions, first) && !is_hiding(expressions, second));
+        if (flat[0] == flat[1]) {
+          return found.empty() ||
+                 (!is_hiding(expressions, first) && !is_hiding(expressions, second) &&
+                  !has_mask_before(expressions, first, axis) && !has_mask_before(expressions, second, axis));
+        }
         const std::size_t side = flat[0] ? 0 : 1;
         const ValueId constant = side == 0 ? first : second, rest = side == 0 ? second : first;
         if (is_hiding(expressions, rest)) return false;
@@ -128,6 +131,20 @@ class ConstantAlongSoftmax : public Rule {
       }
     }
     return true;
+  }
+
+  /// Where a bias was added after the mask.
+  static bool has_mask_before(const Expressions& expressions, ValueId value, std::size_t axis) {
+    constexpr int kMaxSummands = 3;
+    for (int step = 0; step < kMaxSummands && expressions.op_of(value) == Opcode::kAdd; ++step) {
+      const NodeId sum = expressions.producer(value);
+      const ValueId first = expressions.operand(sum, 0), second = expressions.operand(sum, 1);
+      if ((is_hiding(expressions, first) && !is_flat(expressions, first, value, axis)) ||
+          (is_hiding(expressions, second) && !is_flat(expressions, second, value, axis)))
+        return true;
+      value = first;
+    }
+    return false;
   }
 
   /// More than one reads it: what is added may count there.
@@ -182,7 +199,7 @@ class ConstantAlongSoftmax : public Rule {
 
   /// A table of large negative numbers, and of others that are at most 0: one whose range nobody has looked at.
   static bool is_table_that_hides(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMostElements = 1U << 18;  // of 512 words
+    constexpr std::size_t kMostElements = 1U << 20;  // of 1024 words
     const auto numbers = constant_numbers(expressions.analysis(), value, kMostElements);
     if (!numbers || numbers->empty()) return false;
     expressions.charge(numbers->size());
