@@ -91,8 +91,7 @@ class DegreesOnOneSide : public Rule {
       } else if (opcode == Opcode::kDiv && numbered && numbered->is_first && numbered->number == 1) {
         inverted = !inverted;
         value = numbered->value;
-      } else if (expressions.entry(node) != nullptr &&
-                 NodeCall(expressions.analysis(), node).op_name() == "Reciprocal") {
+      } else if (is_reciprocal(expressions, node)) {
         inverted = !inverted;
         value = expressions.operand(node, 0);
       } else {

@@ -417,7 +417,7 @@ class InvalidDomain : public Rule {
       for (const NodeId user : expressions.users(value)) {
         const ops::Opcode opcode = expressions.op(user);
         if (opcode == ops::Opcode::kDiv && expressions.operand(user, 1) == value) return user;
-        if (NodeCall(expressions.analysis(), user).op_name() == "Reciprocal") return user;
+        if (is_reciprocal(expressions, user)) return user;
         if (repeats_elements(opcode)) next = expressions.result(user);
       }
       value = next;

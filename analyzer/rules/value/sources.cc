@@ -241,6 +241,12 @@ std::optional<std::vector<double>> constant_numbers(const Expressions& expressio
   return constant_numbers(expressions.analysis(), value);
 }
 
+bool is_reciprocal(const Expressions& expressions, NodeId node) {
+  if (node == NodeId::kNone || expressions.entry(node) == nullptr) return false;
+  const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+  return element != nullptr && element({std::array{2.0}, {}}) == 0.5 && element({std::array{-8.0}, {}}) == -0.125;
+}
+
 std::optional<WithNumber> with_number(const Expressions& expressions, NodeId node) {
   const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
   if (first == ValueId::kAbsent || second == ValueId::kAbsent) return std::nullopt;

@@ -23,6 +23,9 @@ void each_node_of_step(const ModelView& view, Reporter& out,
 /// Whether there is a node of one of the opcodes: for rules that look at many nodes, and mean few of them.
 bool has_node(Reporter& out, std::initializer_list<ops::Opcode> wanted);
 
+/// 1 / x, by what it computes.
+bool is_reciprocal(const losses::Expressions& expressions, NodeId node);
+
 /// The value before its elements were moved, looked up or cast.
 ValueId before_moves(const losses::Expressions& expressions, ValueId value);
 /// The same where every element is still there: transposed, stretched, given another shape, cast.
