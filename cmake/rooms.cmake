@@ -1,12 +1,25 @@
+# Most of a file's compile time goes to headers that other files have read before. Precompiled ones are included whether or
+# not a file asks for them: tests/house/standard_headers_test.py sees to it that each file does.
+#
+#   tensorlint_precompile(TARGET [HEADER...])
+function(tensorlint_precompile target)
+  if(TENSORLINT_PRECOMPILED_HEADERS)
+    list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <map> <memory> <optional> <set> <span> <string> <string_view>
+                              <utility> <vector> <fmt/format.h> ${ARGN})
+  endif()
+endfunction()
+
 # A room is a folder that holds one stage of the way from file to report, a target of its own. It links to the rooms it
 # may include from and to no others, so that one stage builds and tests without the later ones;
 # tests/house/includes_test.py holds the includes against these links.
 #
-#   tensorlint_room(NAME SOURCES ... [LINKS ROOM...] [SYSTEM_INCLUDES DIR...] [OBJECT])
+#   tensorlint_room(NAME SOURCES ... [LINKS ROOM...] [SYSTEM_INCLUDES DIR...] [PRECOMPILED HEADER...] [OBJECT])
 #
 # OBJECT: parts that register themselves when the program starts are object files, since an archive would drop them.
+# PRECOMPILED: headers that most of the room's files include, beside those of the standard library.
 function(tensorlint_room name)
-  cmake_parse_arguments(ARG "OBJECT" "" "SOURCES;LINKS;SYSTEM_INCLUDES" ${ARGN})
+  cmake_parse_arguments(ARG "OBJECT" "" "SOURCES;LINKS;SYSTEM_INCLUDES;PRECOMPILED" ${ARGN})
   if(ARG_OBJECT)
     add_library(tensorlint_${name} OBJECT ${ARG_SOURCES})
   else()
@@ -15,5 +28,6 @@ function(tensorlint_room name)
   list(TRANSFORM ARG_LINKS PREPEND tensorlint_)
   target_link_libraries(tensorlint_${name} PUBLIC tensorlint_options fmt::fmt ${ARG_LINKS})
   target_include_directories(tensorlint_${name} SYSTEM PRIVATE ${ARG_SYSTEM_INCLUDES})
+  tensorlint_precompile(tensorlint_${name} ${ARG_PRECOMPILED})
   set_property(GLOBAL APPEND PROPERTY TENSORLINT_ROOMS tensorlint_${name})
 endfunction()

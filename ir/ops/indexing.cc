@@ -1,5 +1,7 @@
 #include "ir/ops/indexing.h"
 
+#include <algorithm>
+
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::ops {

@@ -1,6 +1,7 @@
 #include "passes/dataflow/order.h"
 
 #include <algorithm>
+#include <functional>
 #include <queue>
 
 namespace tensorlint::dataflow {

@@ -126,7 +126,8 @@ TEST(ReachedIndex, OfWhatTheProgramPutsIn) {
         "b = Cast <to = 6> (x) d = Clip (b, , eleven32) i = Cast <to = 7> (d)",
         "u = Unsqueeze (f, axis) c = Greater (u, more) h = Cast <to = 7> (c) i = ReduceSum <keepdims = 0> (h, axis)",
         "c = Greater (f, half) d = Less (f, tenf) e = And (c, d) i = Where (e, ten, zero)"})
-    EXPECT_TRUE(reaches(rows(nodes, std::string(kMore) + ", int64[1] row = {10}, int32 eleven32 = {11}"))) << nodes;
+    EXPECT_TRUE(reaches(rows(nodes, fmt::format("{}, int64[1] row = {{10}}, int32 eleven32 = {{11}}", kMore))))
+        << nodes;
   for (const std::string_view nodes :
        {"i = Pad (x, none, ten)", "i = Pad (x, ends, nine)", "i = Concat <axis = 0> (x, row)",
         "c = Equal (x, ten) i = Where (c, nine, x)",
@@ -136,7 +137,7 @@ TEST(ReachedIndex, OfWhatTheProgramPutsIn) {
         "k = Mod (x, two) d = Mod (w, five) h = Mul (k, five) i = Add (h, d)", "i = Add (x, one)", "i = Div (x, two)",
         "s = Sign (x) t = Mul (s, eleven) i = Abs (x)", "h = Floor (f) i = Cast <to = 7> (h)",
         "u = Unsqueeze (f, axis) c = Greater (u, edges) h = Cast <to = 7> (c) i = ReduceSum <keepdims = 0> (h, axis)"})
-    EXPECT_FALSE(reaches(rows(nodes, std::string(kMore) + ", int64[1] row = {9}"))) << nodes;
+    EXPECT_FALSE(reaches(rows(nodes, fmt::format("{}, int64[1] row = {{9}}", kMore)))) << nodes;
 }
 
 TEST(ReachedIndex, ClipsAttributesUntilOpset6) {
