@@ -57,6 +57,7 @@ struct DeviceWitness {
   std::vector<std::string> devices;        ///< of the two sides
   std::map<std::string, bool> conditions;  ///< by value name; others do not matter
   std::map<std::string, std::int64_t> trip_counts;
+  std::size_t left_out = 0;        ///< further conditions and trip counts
   std::int64_t iteration = 0;      ///< from 1; 0 outside loops
   std::vector<std::string> calls;  ///< labels of the calling nodes, outermost first
 };

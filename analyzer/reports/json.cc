@@ -60,6 +60,7 @@ Json to_json(const findings::DeviceWitness& witness) {
   for (const std::string& device : witness.devices) json["devices"].push_back(identifier(device));
   for (const auto& [name, choice] : witness.conditions) json["conditions"][identifier(name)] = choice;
   for (const auto& [name, count] : witness.trip_counts) json["trip_counts"][identifier(name)] = count;
+  if (witness.left_out > 0) json["left_out"] = witness.left_out;
   for (const std::string& call : witness.calls) json["calls"].push_back(identifier(call));
   return json;
 }

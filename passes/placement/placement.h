@@ -29,6 +29,7 @@ struct PlacementWitness {
   std::string device, other;               ///< of the two sides
   std::map<std::string, bool> conditions;  ///< by name; others do not matter
   std::map<std::string, std::int64_t> trip_counts;
+  std::size_t left_out = 0;              ///< further conditions and trip counts
   std::int64_t iteration = 0;            ///< the largest of the enclosing loops' iterations, from 1; 0 outside loops
   std::vector<NodeId> loops;             ///< enclosing Loops and Scans, outermost first
   std::vector<std::int64_t> iterations;  ///< of each of these

@@ -125,7 +125,10 @@ void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVi
   std::uint64_t kept =
       visit.loops.size() * (sizeof(NodeId) + sizeof(std::int64_t)) + visit.calls.size() * sizeof(NodeId);
   const auto keep = [&](auto& named, std::uint32_t symbol, auto value) {
-    if (named.size() == kMostConditions) return;
+    if (named.size() == kMostConditions) {
+      ++witness.left_out;
+      return;
+    }
     const std::string& name = symbol_name(symbol);
     named[name] = value;
     kept += kBytesOfCondition + name.size();

@@ -25,6 +25,21 @@ class BadInputTest(unittest.TestCase):
     def check(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([TOOL, "check", "--format", "json", *arguments, str(self.model)], capture_output=True, text=True, timeout=60, check=False)
 
+    def test_more_conditions_than_a_finding_names(self) -> None:
+        """The device is that of the first value only where each of 22 branches keeps it."""
+        rows, at = [], "x"
+        for k in range(22):
+            rows.append(f'x{k} = If (c{k}) <then_branch = stays () => (float[3] t) {{ t = Neg ({at}) }}, else_branch = moves () => (float[3] e) {{ e = tensorlint.Transfer <device = "cuda:0"> ({at}) }}>')
+            at = f"x{k}"
+        self.model = self.folder / "model.onnxtxt"
+        self.model.write_text(
+            '<ir_version: 10, opset_import: ["": 21, "tensorlint": 1], metadata_props: ["tensorlint.device:x": "cpu", "tensorlint.device:w": "cuda:0"]>\n'
+            f"g ({', '.join(f'bool c{k}' for k in range(22))}, float[3] x, float[3] w) => (y) {{ {' '.join(rows)} y = Add ({at}, w) }}"
+        )
+        self.assertEqual(json.loads(self.check().stdout)["findings"][0]["witness"]["left_out"], 2)
+        said = subprocess.run([TOOL, "check", str(self.model)], capture_output=True, text=True, timeout=60, check=False).stdout
+        self.assertIn("`c9` is true, 2 more decide", said)
+
     def test_placement_files_that_are_refused(self) -> None:
         rows = self.folder / "place.toml"
         for text, said in [

@@ -46,6 +46,7 @@ std::string case_of(const placement::PlacementWitness& witness) {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const auto& [name, choice] : witness.conditions) add(fmt::format("{} is {}", quoted_for_people(name), choice));
   for (const auto& [name, count] : witness.trip_counts) add(fmt::format("{} is {}", quoted_for_people(name), count));
+  if (witness.left_out > 0) add(fmt::format("{} more decide", witness.left_out));
   if (witness.iteration > 0) add(iteration_text(witness.iteration));
   return text;
 }
@@ -117,6 +118,7 @@ findings::DeviceWitness witness_of(const Model& model, const placement::Placemen
   out.devices = {witness.device, witness.other};
   out.conditions = witness.conditions;
   out.trip_counts = witness.trip_counts;
+  out.left_out = witness.left_out;
   out.iteration = witness.iteration;
   for (const NodeId call : witness.calls) out.calls.push_back(model.label(call));
   return out;
