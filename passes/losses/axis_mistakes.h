@@ -33,6 +33,7 @@ struct AxisMistake {
     kAttention,           ///< the weights of an average do not add up to 1 along what is averaged
     kSingleScores,        ///< a softmax of one score of each sample, over the batch
     kTurnedByView,        ///< a Reshape for a Transpose
+    kTurnedByOneHead,     ///< maps of two heads become rows: `node` views one of them as it is, `meets` turns the other
     kPartsByView,         ///< parts that are joined along the batch, separated as if they were features
     kFlattenedClasses,    ///< rows of pixels instead of rows of classes
     kRowsByClass,         ///< class indices that pick samples
@@ -60,6 +61,7 @@ struct AxisMistake {
     kSummedOverClasses,      ///< products [N, M, D] of samples and classes, summed over the classes
     kCentredOverBatch,       ///< signals less their means over the batch, whose products are summed along time
     kCorrelationOfSamples,   ///< features that are standardised over the batch, multiplied within samples
+    kCorrelationOfLayers,    ///< samples that are standardised over their features, multiplied over the batch
     kOneForPair,             ///< numbers of all pairs of samples less one number of each sample
   };
 

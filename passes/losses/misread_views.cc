@@ -276,7 +276,7 @@ std::optional<AxisMistake> MisreadViews::beside_other_head(NodeId node) const {
         continue;
       for (const NodeId view : expressions_.users(expressions_.result(turn)))
         if (expressions_.op(view) == Opcode::kReshape && are_rows(expressions_.result(view)))
-          return AxisMistake{Kind::kTurnedByView, node, from, {1}, false, turn, 2};
+          return AxisMistake{Kind::kTurnedByOneHead, node, from, {1}, false, turn, 2};
     }
   }
   return std::nullopt;

@@ -388,7 +388,7 @@ std::optional<AxisMistake> ProductTerms::correlation_of_layers(NodeId node) cons
       others == y.front() || !meets_identity(expressions_.result(node)))
     return std::nullopt;
   const ValueId difference = expressions_.operand(first, 0);
-  return AxisMistake{Kind::kCorrelationOfSamples,
+  return AxisMistake{Kind::kCorrelationOfLayers,
                      first,
                      expressions_.operand(expressions_.producer(difference), 0),
                      {1},

@@ -193,8 +193,11 @@ class ClassAxisPosition : public Rule {
             .note_at(mistake.meets, "scores and labels meet here")
             .fix("move the classes of the labels to the axis of the scores, such as movedim(-1, 1)");
         return;
+      case Kind::kTurnedByOneHead:
+        return report_other_head(analysis, mistake, out);
+      case Kind::kCorrelationOfLayers:
+        return report_standardised(analysis, mistake, out);
       case Kind::kTurnedByView:
-        if (mistake.meets != mistake.node) return report_other_head(analysis, mistake, out);
         report(fmt::format("{} views {} as {}: the elements keep their order, so that {}", call.op_name(), value,
                            analysis.facts().shape_text(analysis.fact(call.result()).shape),
                            mistake.is_batch ? "samples are mixed" : "axes are mixed"))
@@ -251,7 +254,6 @@ class ClassAxisPosition : public Rule {
             .fix(fmt::format("sum over the features: dim={}", mistake.other));
         return;
       case Kind::kCorrelationOfSamples:
-        if (!mistake.is_batch) return report_standardised(analysis, mistake, out);
         report(fmt::format("the features {} are standardised over axis {}, the batch; {} sums over axis {}: it "
                            "compares samples, and correlates no features",
                            value, axis, call.op_name(), mistake.other))
