@@ -114,7 +114,14 @@ const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
 
 const std::vector<MetadataEntry>& LocationResolver::entries(NodeId node) {
   const auto [it, is_new] = metadata_.try_emplace(node);
-  if (is_new && model_.provenance != nullptr) it->second = model_.provenance->node_metadata(model_.node(node));
+  if (!is_new || model_.provenance == nullptr) return it->second;
+  // Exporters write a dozen; each question goes through them.
+  constexpr std::size_t kMostEntries = 64;
+  it->second = model_.provenance->node_metadata(model_.node(node));
+  if (it->second.size() > kMostEntries) {
+    it->second.resize(kMostEntries);
+    it->second.shrink_to_fit();
+  }
   return it->second;
 }
 

@@ -70,7 +70,7 @@ void CallRules::report_violations(std::span<const dataflow::NodeViolation> viola
     reporter.report({.analysis = analysis_,
                      .at = violation,
                      .loss = is_loss ? loss : nullptr,
-                     .loss_metadata = is_loss ? std::string_view() : loss_metadata_of(*locations_, violation.node),
+                     .named_loss = is_loss ? std::nullopt : loss_named_at(*locations_, violation.node),
                      .needed_opset = structure::OpsetNeeds::needed_for(analysis_.model(), violation)});
   }
 }

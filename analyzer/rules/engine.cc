@@ -59,9 +59,9 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
     ViolationCase found{.analysis = analysis,
                         .at = violation,
                         .loss = site_of(violation.node),
-                        .loss_metadata = {},
+                        .named_loss = {},
                         .needed_opset = opsets.explaining(violation)};
-    if (found.loss == nullptr) found.loss_metadata = loss_metadata_of(out.locations(), violation.node);
+    if (found.loss == nullptr) found.named_loss = loss_named_at(out.locations(), violation.node);
     if (contradictions.is_note(violation) || !reporter.report(found)) continue;
     if (const std::string cause = contradictions.cause(violation); !cause.empty()) out.last().cause(cause);
     for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))

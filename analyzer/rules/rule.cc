@@ -249,7 +249,7 @@ findings::SourceLocation place_of_use(const dataflow::Analysis& analysis, findin
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
 
 std::optional<ops::LossKind> ViolationCase::loss_kind() const {
-  return loss != nullptr ? std::optional(loss->kind) : losses::loss_named(loss_metadata);
+  return loss != nullptr ? std::optional(loss->kind) : named_loss;
 }
 
 std::vector<Operand> ViolationCase::operands() const {

@@ -114,8 +114,8 @@ class NodeCall {
 struct ViolationCase {
   const dataflow::Analysis& analysis;
   const dataflow::NodeViolation& at;
-  const losses::LossSite* loss = nullptr;  ///< the loss that the node belongs to
-  std::string_view loss_metadata{};        ///< what the exporter wrote about the node, where it may name a loss
+  const losses::LossSite* loss = nullptr;     ///< the loss that the node belongs to
+  std::optional<ops::LossKind> named_loss{};  ///< that what the exporter wrote about the node names
   std::int64_t needed_opset =
       0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
 

@@ -51,9 +51,9 @@ const Rule* best_match(const ViolationCase& violation) {
   return best;
 }
 
-std::string_view loss_metadata_of(findings::LocationResolver& locations, NodeId node) {
-  const std::string_view scopes = locations.metadata(node, "namespace");
-  return losses::loss_named(scopes) ? scopes : locations.metadata(node, "pkg.torch.onnx.class_hierarchy");
+std::optional<ops::LossKind> loss_named_at(findings::LocationResolver& locations, NodeId node) {
+  const auto named = losses::loss_named(locations.metadata(node, "namespace"));
+  return named ? named : losses::loss_named(locations.metadata(node, "pkg.torch.onnx.class_hierarchy"));
 }
 
 bool ViolationReporter::report(const ViolationCase& violation) {

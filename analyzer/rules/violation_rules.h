@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string_view>
+#include <optional>
 
 #include "analyzer/rules/engine.h"
 #include "analyzer/rules/rule.h"
@@ -10,8 +10,8 @@ namespace tensorlint::rules {
 /// The one rule that words a violation: the one that fits it best.
 const Rule* best_match(const ViolationCase& violation);
 
-/// What the exporter wrote about a node where it may name a loss.
-std::string_view loss_metadata_of(findings::LocationResolver& locations, NodeId node);
+/// The loss that an exporter says a node is part of.
+std::optional<ops::LossKind> loss_named_at(findings::LocationResolver& locations, NodeId node);
 
 /// Gives violations, in their order, each to the rule that fits it best.
 class ViolationReporter {

@@ -463,7 +463,7 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
 
 void Element::collect_sources(Part& part) const {
   constexpr std::size_t kMaxValues = 256;
-  constexpr std::uint64_t kStepsPerSource = 4;
+  constexpr std::uint64_t kStepsPerSource = 16;  // two sets take it
   std::vector<ValueId> pending{part.value};
   std::set<ValueId> seen;
   while (!pending.empty() && seen.size() < kMaxValues) {

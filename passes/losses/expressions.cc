@@ -9,12 +9,22 @@ namespace {
 
 /// Copies, casts and stretches that are looked through in a row.
 constexpr int kMaxSteps = 8;
+constexpr std::size_t kMaxRankOfNumber = 16;  // its extents are multiplied each time
 /// Parts of a product: a loss has up to four factors, with a weight and a class weight.
 constexpr std::size_t kMaxFactors = 15;
 /// Users of one value that are looked at, which keeps the search linear in the nodes.
 constexpr std::size_t kMaxUsers = 16;
 
 bool is_looked_through(Opcode op) { return op == Opcode::kCast || op == Opcode::kExpand || op == Opcode::kIdentity; }
+
+/// The one number that a tensor holds.
+std::optional<double> number_in(const Tensor& tensor) {
+  if (tensor.dims.size() > kMaxRankOfNumber) return std::nullopt;
+  if (const auto floats = tensor.floats(1); floats && floats->size() == 1) return floats->front();
+  if (const auto integers = tensor.integers(1); integers && integers->size() == 1)
+    return static_cast<double>(integers->front());
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -121,13 +131,11 @@ const Tensor* Expressions::constant(ValueId value) const {
 
 std::optional<double> Expressions::number(ValueId value) const {
   if (value == ValueId::kAbsent) return std::nullopt;
+  charge(2);
   const ValueId unstretched = source(value);
   if (op_of(unstretched) == Opcode::kFill) return filled_with(producer(unstretched));
   if (const Tensor* tensor = constant(value)) {
-    if (const auto floats = tensor->floats(1); floats && floats->size() == 1) return floats->front();
-    if (const auto integers = tensor->integers(1); integers && integers->size() == 1)
-      return static_cast<double>(integers->front());
-    return std::nullopt;
+    return number_in(*tensor);
   }
   // Constants in other attributes, and what constants are computed from.
   const Content* content = analysis_.content(value);
@@ -235,11 +243,7 @@ bool Expressions::makes_integers(NodeId node) const {
 std::optional<double> Expressions::filled_with(NodeId node) const {
   const Attribute* value = analysis_.attribute(node, "value");
   if (value == nullptr) return 0;
-  if (value->tensor == nullptr) return std::nullopt;
-  if (const auto floats = value->tensor->floats(1); floats && floats->size() == 1) return floats->front();
-  if (const auto integers = value->tensor->integers(1); integers && integers->size() == 1)
-    return static_cast<double>(integers->front());
-  return std::nullopt;
+  return value->tensor == nullptr ? std::nullopt : number_in(*value->tensor);
 }
 
 std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const {

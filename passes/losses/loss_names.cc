@@ -47,6 +47,9 @@ std::optional<LossKind> find_kind(const std::array<NamedLoss, kSize>& losses, st
 }  // namespace
 
 std::optional<LossKind> loss_named(std::string_view metadata) {
+  // What is innermost comes last; what modules around it are called may be long.
+  constexpr std::size_t kMostLookedAt = 4096;
+  if (metadata.size() > kMostLookedAt) metadata.remove_prefix(metadata.size() - kMostLookedAt);
   // Only the innermost operator counts, and the modules that are losses: one around them may be called anything.
   const std::size_t at = metadata.rfind("aten.");
   if (at == std::string_view::npos) return std::nullopt;

@@ -230,7 +230,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
     return reach;
   reach.never_negative = fact.range.lo >= 0;
   const Formula formula(expressions_, value);
-  if (!formula.is_complete() || analysis.facts().meter().is_spent()) return reach;
+  if (!formula.is_complete() || expressions_.is_spent()) return reach;
   const auto parts = formula.parts();
   std::vector<Leaf> scores, others;
   bool follows_all = true, sums = false;
@@ -268,6 +268,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
         part.operands[1] != Formula::kNoPart && is_positive(part.operands[1]))
       reach.is_share = true;
   if (!follows_all || scores.size() > kMaxScores || others.size() > 4) return reach;
+  const Reach without_scan = reach;
   const auto is_data = [&](const Leaf& leaf) { return leaf.kind == LeafKind::kOther; };
   std::span<const double> free = kScores;
   const auto numbers_of = [&](const Leaf& leaf, std::optional<double> data) -> std::vector<double> {
@@ -286,6 +287,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
   std::vector<Formula::Assignment> given(scores.size() + others.size());
   /// The least and the greatest result over all numbers of the others, for each choice of the scores.
   const auto scan = [&](std::optional<double> data, const auto& found) {
+    if (expressions_.is_spent()) return;
     std::vector<std::vector<double>> numbers;
     std::size_t combinations = 1, others_combined = 1;
     for (const Leaf& leaf : others) {
@@ -293,8 +295,8 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       others_combined *= numbers.back().size();
     }
     for (std::size_t i = 0; i < scores.size(); ++i) combinations *= numbers_free(scores[i]).size();
-    analysis.facts().meter().charge(combinations * others_combined * parts.size() / 8);
-    for (std::size_t at = 0; at < combinations; ++at) {
+    analysis.facts().meter().charge(combinations * others_combined * parts.size() / 4);
+    for (std::size_t at = 0; at < combinations && !expressions_.is_spent(); ++at) {
       std::size_t rest = at;
       for (std::size_t i = 0; i < scores.size(); ++i) {
         const auto numbers_of_score = numbers_free(scores[i]);
@@ -314,7 +316,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       if (!possible) continue;
       double low = HUGE_VAL, high = -HUGE_VAL;
       bool defined = true;
-      for (std::size_t other = 0; other < others_combined && defined; ++other) {
+      for (std::size_t other = 0; other < others_combined && defined && !expressions_.is_spent(); ++other) {
         std::size_t left = other;
         for (std::size_t i = 0; i < others.size(); ++i) {
           given[scores.size() + i] = {others[i].part, numbers[i][left % numbers[i].size()]};
@@ -367,6 +369,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       scan(kLabels[1], [&](double, double high) { look_for_zero(high); });
     reach.saturates_at_zero = zero && above_zero;
   }
+  if (expressions_.is_spent()) return without_scan;
   reach.negative = reach.negative && fact.range.lo < 0;
   reach.may_be_negative = reach.may_be_negative && fact.range.lo < 0;
   reach.never_negative = reach.never_negative || (lowest >= 0 && lowest < HUGE_VAL);

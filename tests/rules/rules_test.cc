@@ -263,7 +263,7 @@ TEST(Rules, MatchEveryKindOfConstraint) {
     const ops::Constraint constraint{"some_constraint", static_cast<ops::ConstraintKind>(kind), "holds"};
     const dataflow::NodeViolation violation{
         {&constraint, ops::Certainty::kMust, {}, {"it does not hold"}, {}}, NodeId{}, {}};
-    const ViolationCase found{.analysis = analysis, .at = violation, .loss = nullptr, .loss_metadata = {}};
+    const ViolationCase found{.analysis = analysis, .at = violation, .loss = nullptr, .named_loss = {}};
     const auto claims = [&](const Rule* rule) { return rule->match(found) != Specificity::kNone; };
     EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;
     // A violation can come from any program, and needs a rule there too.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -38,10 +40,22 @@ class OfLabel {
   /// Where the label is `label`; nullopt where something else has a part in it.
   std::optional<double> at(ValueId value, double label, int depth = 0) {
     constexpr int kMaxDepth = 10;
-    if (value == ValueId::kAbsent || depth > kMaxDepth || expressions_.is_spent()) return std::nullopt;
-    expressions_.charge(8);
+    if (value == ValueId::kAbsent || depth > kMaxDepth || std::isnan(label) || expressions_.is_spent())
+      return std::nullopt;
+    const auto [known, is_new] = known_.try_emplace({value, label});
+    if (is_new) known->second = computed(value, label, depth);
+    return known->second;
+  }
+
+  /// The numbers that decide.
+  const std::set<double>& numbers() const { return numbers_; }
+  NodeId compared() const { return compared_; }
+
+ private:
+  std::optional<double> computed(ValueId value, double label, int depth) {
+    expressions_.charge(32);
     if (const auto number = one_number(expressions_, value)) {
-      numbers_.insert(*number);
+      if (!std::isnan(*number)) numbers_.insert(*number);
       return number;
     }
     const ValueId before = before_stretch(expressions_, value);
@@ -66,14 +80,10 @@ class OfLabel {
     return element({operands, analysis.attributes(node).read()});
   }
 
-  /// The numbers that decide.
-  const std::set<double>& numbers() const { return numbers_; }
-  NodeId compared() const { return compared_; }
-
- private:
   const Expressions& expressions_;
   ValueId label_;
   std::set<double> numbers_;
+  std::map<std::pair<ValueId, double>, std::optional<double>> known_;
   NodeId compared_ = NodeId::kNone;
 };
 

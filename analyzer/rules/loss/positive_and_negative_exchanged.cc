@@ -76,8 +76,10 @@ class PositiveAndNegativeExchanged : public Rule {
   }
 
   static Naming naming_of(const dataflow::Analysis& analysis, ValueId value) {
-    return value != ValueId::kAbsent && is_input(analysis, value) ? naming_of(analysis.model().name_of(value))
-                                                                  : Naming::kNeither;
+    if (value == ValueId::kAbsent || !is_input(analysis, value)) return Naming::kNeither;
+    const std::string_view name = analysis.model().name_of(value);
+    analysis.meter().charge(name.size());
+    return naming_of(name);
   }
 
   static bool has_named_inputs(const dataflow::Analysis& analysis) {

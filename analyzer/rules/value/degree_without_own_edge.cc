@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
@@ -23,6 +24,7 @@ class DegreeWithoutOwnEdge : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     if (!has_node(out, {Opcode::kReduceSum})) return;
+    std::map<ValueId, bool> diagonals;
     each_node(view, out, {Opcode::kPow, Opcode::kSqrt}, [&](const Expressions& expressions, const NodeCall& call) {
       if (call.is(Opcode::kPow) && number_of(call.operand(1)).value_or(0) >= 0) return;
       const ValueId counts = call.operand(0).value();
@@ -35,7 +37,8 @@ class DegreeWithoutOwnEdge : public Rule {
           !is_input(call.analysis(), before_stretch(expressions, edges)))
         return;
       for (const NodeId user : expressions.users(edges)) {
-        if (expressions.op(user) != Opcode::kAdd || !is_diagonal(expressions, expressions.beside(user, edges)) ||
+        if (expressions.op(user) != Opcode::kAdd ||
+            !is_diagonal(expressions, expressions.beside(user, edges), diagonals) ||
             !scales(expressions, call.result(), expressions.result(user)))
           continue;
         out.report(call.id(), fmt::format("{} counts the edges before each node gets one to itself: a node without "
@@ -50,6 +53,11 @@ class DegreeWithoutOwnEdge : public Rule {
   }
 
  private:
+  static bool is_diagonal(const Expressions& expressions, ValueId value, std::map<ValueId, bool>& known) {
+    const auto [found, is_new] = known.try_emplace(value);
+    if (is_new) found->second = is_diagonal(expressions, value);
+    return found->second;
+  }
   static bool is_diagonal(const Expressions& expressions, ValueId value) {
     if (is_identity_matrix(expressions, value)) return true;
     const auto numbers = constant_numbers(expressions, value);
