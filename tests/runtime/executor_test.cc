@@ -259,6 +259,28 @@ TEST_F(Executing, LabelsExplainWhatFailsOnTheHost) {
   }
 }
 
+TEST_F(Executing, ACallThatDoesNotFitItsOperatorFailsAsOnTheHost) {
+  for (const std::string_view call : {"y = Reshape (h, s)", "y = Squeeze (h, one)", "y = Transpose <perm = [0, 0]> (h)",
+                                      "y = Expand (h, s)", "y = MatMul (h, h)", "y = Concat <axis = 0> (h, s)"}) {
+    const Result<Model> model =
+        read_onnx_text(fmt::format("{}g (float[2, 3] x) => (y) {{\n s = Constant <value = int64[2] {{4, 2}}> ()\n"
+                                   " one = Constant <value = int64[1] {{1}}> ()\n h = Relu (x)\n {}\n}}",
+                                   kHead, call),
+                       "m");
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    Memory memory(kMemory);
+    std::vector<HostValue> inputs(1);
+    ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
+    const auto expected = Interpreter(*model, memory).run(inputs);
+    ASSERT_FALSE(expected.ok()) << call;
+    Executor executor(*model, memory, *device_);
+    const auto outputs = executor.run(inputs);
+    ASSERT_FALSE(outputs.ok()) << call;
+    EXPECT_EQ(outputs.error().message, expected.error().message) << call;
+    EXPECT_EQ(device_->counts().live_blocks, 0U);
+  }
+}
+
 TEST_F(Executing, MemoryOfTheDeviceIsLimited) {
   device_.reset();
   Result<std::unique_ptr<Device>> small = Device::open("emulated:1", 1000);
