@@ -14,17 +14,20 @@ constexpr std::size_t kShortestPrefix = 4;  // "TL-S"
 
 }  // namespace
 
-RuleNames::RuleNames(std::vector<Rule> rules) : rules_(std::move(rules)) {
-  std::set<std::string_view> distinct;
-  for (const Rule& rule : rules_) distinct.insert({rule.name, rule.group});
-  words_.assign(distinct.begin(), distinct.end());
-  for (const Rule& rule : rules_) {
-    RuleCodes code;
-    code.insert(rule.code);
-    for (const std::string_view word : {rule.name, rule.group}) codes_[word] |= code;
-    for (std::size_t length = kShortestPrefix; length <= rule.code.size(); ++length)
-      codes_[rule.code.substr(0, length)] |= code;
-  }
+const RuleNames::Tables& RuleNames::tables() const {
+  std::call_once(tables_->built, [&] {
+    std::set<std::string_view> distinct;
+    for (const Rule& rule : rules_) distinct.insert({rule.name, rule.group});
+    tables_->words.assign(distinct.begin(), distinct.end());
+    for (const Rule& rule : rules_) {
+      RuleCodes code;
+      code.insert(rule.code);
+      for (const std::string_view word : {rule.name, rule.group}) tables_->codes[word] |= code;
+      for (std::size_t length = kShortestPrefix; length <= rule.code.size(); ++length)
+        tables_->codes[rule.code.substr(0, length)] |= code;
+    }
+  });
+  return *tables_;
 }
 
 std::vector<std::string_view> RuleNames::matching(std::string_view pattern) const {
@@ -39,12 +42,13 @@ std::vector<std::string_view> RuleNames::matching(std::string_view pattern) cons
 
 const RuleCodes& RuleNames::codes_of(std::string_view pattern) const {
   static const RuleCodes kNone;
-  const auto found = codes_.find(pattern);
-  return found == codes_.end() ? kNone : found->second;
+  const auto& codes = tables().codes;
+  const auto found = codes.find(pattern);
+  return found == codes.end() ? kNone : found->second;
 }
 
 std::string RuleNames::unknown(std::string_view pattern, bool with_similar) const {
-  return fmt::format("no rule is called `{}`{}", pattern, with_similar ? did_you_mean(pattern, words_) : "");
+  return fmt::format("no rule is called `{}`{}", pattern, with_similar ? did_you_mean(pattern, tables().words) : "");
 }
 
 }  // namespace tensorlint::findings

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/findings/rule_codes.h"
@@ -16,7 +19,7 @@ class RuleNames {
   struct Rule {
     std::string_view code, name, group;  ///< static storage
   };
-  explicit RuleNames(std::vector<Rule> rules);
+  explicit RuleNames(std::vector<Rule> rules) : rules_(std::move(rules)) {}
 
   /// Codes of the rules that a word means: a rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group
   /// (`shape`). Empty when it means none.
@@ -24,14 +27,21 @@ class RuleNames {
   /// The same as a set, found at once: files have long lists of such words.
   const RuleCodes& codes_of(std::string_view pattern) const;
   /// Names and groups, sorted.
-  std::span<const std::string_view> words() const { return words_; }
+  std::span<const std::string_view> words() const { return tables().words; }
   /// Of a word that means no rule: "no rule is called `shap`; did you mean `shape`?"
   std::string unknown(std::string_view pattern, bool with_similar = true) const;
 
  private:
+  struct Tables {
+    std::once_flag built;
+    std::vector<std::string_view> words;
+    std::unordered_map<std::string_view, RuleCodes> codes;  // by each word that means a rule
+  };
+  /// Most runs ask for no word.
+  const Tables& tables() const;
+
   std::vector<Rule> rules_;
-  std::vector<std::string_view> words_;
-  std::unordered_map<std::string_view, RuleCodes> codes_;  // by each word that means a rule
+  std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();
 };
 
 }  // namespace tensorlint::findings

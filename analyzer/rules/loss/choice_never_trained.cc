@@ -77,10 +77,6 @@ class ChoiceNeverTrained : public Rule {
     ValueId weights = ValueId::kAbsent;
   };
 
-  static bool is_constant(const Expressions& expressions, ValueId value) {
-    return value != ValueId::kAbsent && expressions.analysis().model().value(value).initializer != nullptr;
-  }
-
   /// The layer whose outputs scores are, in their order: one output for each item, or one for each choice with a bias
   /// of both signs. Distances to centres and random projections have neither, and need no training.
   static std::optional<Scorer> scorer_of(const Expressions& expressions, ValueId scores) {

@@ -187,8 +187,8 @@ class OneSidedLoss : public Rule {
           return term.sign * sign > 0 && term.sign * weighed.sign > 0 &&
                  before_stretch(expressions, term.value) == exponent;
         };
-        if (exponent == ValueId::kAbsent || is_constant(expressions, exponent) || std::ranges::none_of(terms, is_it) ||
-            is_held(expressions, expressions.operand(weight, 0), weighed.sign))
+        if (exponent == ValueId::kAbsent || is_computed_number(expressions, exponent) ||
+            std::ranges::none_of(terms, is_it) || is_held(expressions, expressions.operand(weight, 0), weighed.sign))
           continue;
         const Operand scale(analysis, exponent);
         const std::string_view way = weighed.sign > 0 ? "falls" : "rises";
@@ -298,7 +298,7 @@ class OneSidedLoss : public Rule {
   }
 
   /// A number of the program, and no parameter.
-  static bool is_constant(const Expressions& expressions, ValueId value) {
+  static bool is_computed_number(const Expressions& expressions, ValueId value) {
     return expressions.number(value) && expressions.producer(value) != NodeId::kNone;
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -87,8 +88,9 @@ class PredictionReadsTarget : public Rule {
   /// Whether a step of an input may have been picked for it, which is asked before each axis is followed.
   static bool comes_of_slice(const Expressions& expressions, ValueId value) {
     constexpr std::size_t kMaxValues = 12;
-    std::vector<ValueId> values{value};
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    std::array<ValueId, kMaxValues> values{value};
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < count; ++i) {
       const NodeId node = expressions.producer(values[i]);
       const Opcode opcode = expressions.op(node);
       if (opcode == Opcode::kSlice || opcode == Opcode::kGather || opcode == Opcode::kPad) return true;
@@ -97,7 +99,7 @@ class PredictionReadsTarget : public Rule {
         continue;
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
         const ValueId operand = expressions.operand(node, side);
-        if (operand != ValueId::kAbsent && values.size() < kMaxValues) values.push_back(operand);
+        if (operand != ValueId::kAbsent && count < kMaxValues) values[count++] = operand;
       }
     }
     return false;
@@ -298,6 +300,7 @@ class PredictionReadsTarget : public Rule {
     const auto dims = expressions.dims(value);
     if (value == ValueId::kAbsent || depth > kMaxDepth || expressions.is_spent() || axis >= dims.size())
       return std::nullopt;
+    expressions.charge(16);
     if (is_input(analysis, value))
       return axis > 0 && !analysis.fact(value).dtypes.proves(DTypeSet(DType::kBool))
                  ? std::optional(Reading{value, axis, 0, NodeId::kNone})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
@@ -20,8 +21,9 @@ class AddedTwice : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    const bool has_loss = !has_no_loss_output(view.analysis());
     const auto check = [&](const Expressions& expressions, const NodeCall& call, ValueId a, ValueId b) {
-      if (!report(expressions, call, a, b, out) && !report(expressions, call, b, a, out))
+      if (!report(expressions, call, a, b, out) && !report(expressions, call, b, a, out) && has_loss)
         report_direction(expressions, call, a, b, out);
     };
     each_node(view, out, {Opcode::kAdd}, [&](const Expressions& expressions, const NodeCall& call) {

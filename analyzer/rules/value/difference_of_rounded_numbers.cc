@@ -24,11 +24,21 @@ class DifferenceOfRoundedNumbers : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, {Opcode::kAdd, Opcode::kSub},
-              [&](const Expressions& expressions, const NodeCall& call) { check_offset(expressions, call, out); });
+    bool any = false;
+    each_node(view, out, {Opcode::kCast}, [&](const Expressions& expressions, const NodeCall& call) {
+      any = any || rounds(expressions, call.id());
+    });
+    if (any)
+      each_node(view, out, {Opcode::kAdd, Opcode::kSub},
+                [&](const Expressions& expressions, const NodeCall& call) { check_offset(expressions, call, out); });
     if (!has_node(out, {Opcode::kSub})) return;
-    each_node(view, out, {Opcode::kDiv, Opcode::kMul},
-              [&](const Expressions& expressions, const NodeCall& call) { check_quotient(expressions, call, out); });
+    bool enlarges = false;
+    each_node(view, out, {Opcode::kDiv, Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
+      enlarges = enlarges || may_enlarge(expressions, call);
+    });
+    if (enlarges)
+      each_node(view, out, {Opcode::kDiv, Opcode::kMul},
+                [&](const Expressions& expressions, const NodeCall& call) { check_quotient(expressions, call, out); });
   }
 
  private:
@@ -45,6 +55,15 @@ class DifferenceOfRoundedNumbers : public Rule {
   }
 
   // ---- large integers, cast before another large number is subtracted
+
+  /// A cast to floats that hold fewer digits.
+  static bool rounds(const Expressions& expressions, NodeId cast) {
+    const ValueId before = expressions.operand(cast, 0);
+    if (before == ValueId::kAbsent) return false;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const DTypeSet from = analysis.fact(before).dtypes, to = analysis.fact(expressions.result(cast)).dtypes;
+    return precision_of(to) > 0 && (from.proves(DTypeSet::integers()) || precision_of(from) > precision_of(to));
+  }
 
   struct Rounded {
     NodeId cast = NodeId::kNone;
@@ -64,9 +83,7 @@ class DifferenceOfRoundedNumbers : public Rule {
       if (opcode == Opcode::kCast) {
         const ValueId before = expressions.operand(node, 0);
         if (before == ValueId::kAbsent) return std::nullopt;
-        const DTypeSet from = analysis.fact(before).dtypes, to = analysis.fact(value).dtypes;
-        const bool is_wide = from.proves(DTypeSet::integers()) || precision_of(from) > precision_of(to);
-        if (is_wide && is_input(analysis, before_moves(expressions, before))) {
+        if (rounds(expressions, node) && is_input(analysis, before_moves(expressions, before))) {
           found.cast = node;
           found.integers = before;
           return found;
@@ -120,17 +137,11 @@ class DifferenceOfRoundedNumbers : public Rule {
     return largest;
   }
 
-  static bool is_constant(const dataflow::Analysis& analysis, const Operand& operand) {
-    if (!operand.present()) return false;
-    const Value& value = analysis.model().value(operand.value());
-    return value.initializer != nullptr ||
-           (value.producer != NodeId::kNone && NodeCall(analysis, value.producer).is(Opcode::kConstant));
-  }
-
   static void check_offset(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
-    const bool has_constant = is_constant(analysis, call.operand(0)) || is_constant(analysis, call.operand(1));
+    const bool has_constant =
+        is_constant(expressions, call.operand(0).value()) || is_constant(expressions, call.operand(1).value());
     const auto offset = has_constant ? with_number(expressions, call.id()) : std::nullopt;
     if (!offset && call.is(Opcode::kSub)) check_neighbours(expressions, call, out);
     if (!offset || precision == 0 || !std::isfinite(offset->number) || expressions.number(offset->value)) return;
@@ -204,32 +215,6 @@ class DifferenceOfRoundedNumbers : public Rule {
 
   // ---- difference quotients over a step that is too short
 
-  struct Term {
-    ValueId value;
-    double factor;
-  };
-
-  /// The summands of a value.
-  static bool collect(const Expressions& expressions, ValueId value, double factor, std::vector<Term>& terms,
-                      int depth) {
-    constexpr int kMaxDepth = 6;
-    constexpr std::size_t kMaxTerms = 6;
-    if (value == ValueId::kAbsent || depth > kMaxDepth || terms.size() >= kMaxTerms) return false;
-    value = before_stretch(expressions, value);
-    const NodeId node = expressions.producer(value);
-    const Opcode opcode = expressions.op(node);
-    const auto side = [&](std::size_t i, double sign) {
-      return collect(expressions, expressions.operand(node, i), factor * sign, terms, depth + 1);
-    };
-    if (depth < kMaxDepth && (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !with_number(expressions, node))
-      return side(0, 1) && side(1, opcode == Opcode::kAdd ? 1 : -1);
-    if (opcode == Opcode::kNeg) return side(0, -1);
-    if (const auto scaled = with_number(expressions, node); scaled && opcode == Opcode::kMul)
-      return collect(expressions, scaled->value, factor * scaled->number, terms, depth + 1);
-    terms.push_back({value, factor});
-    return true;
-  }
-
   enum class Alike { kNo, kSame, kMoved };
 
   /// Whether two values are computed alike of x and of x + h; each pair of values is compared once on each way.
@@ -274,15 +259,13 @@ class DifferenceOfRoundedNumbers : public Rule {
       if (step == ValueId::kAbsent || from == ValueId::kAbsent) continue;
       // The same along each axis, or along one of them.
       const Range& range = expressions.analysis().fact(step).range;
-      const Value& known = expressions.analysis().model().value(step);
-      const bool is_constant = known.initializer != nullptr || expressions.op(known.producer) == Opcode::kConstant;
-      if (is_constant && !range.nan && range.lo >= -kStep && range.hi <= kStep) return from;
+      if (is_constant(expressions, step) && !range.nan && range.lo >= -kStep && range.hi <= kStep) return from;
     }
     return value;
   }
 
   /// All of them are computed alike at points that are a step apart: one by one, or of points that were joined.
-  static bool are_moved(const Expressions& expressions, const std::vector<Term>& terms) {
+  static bool are_moved(const Expressions& expressions, const std::vector<Summand>& terms) {
     constexpr int kMaxDepth = 48;
     int left = 400;
     bool found = true;
@@ -290,7 +273,7 @@ class DifferenceOfRoundedNumbers : public Rule {
       found = compare(expressions, terms[0].value, terms[i].value, kMaxDepth, left) == Alike::kMoved;
     if (found) return true;
     const ValueId joined = before_moves(expressions, terms[0].value);
-    for (const Term& term : terms)
+    for (const Summand& term : terms)
       if (before_moves(expressions, term.value) != joined) return false;
     walk_back(expressions, joined, [&](ValueId, NodeId node) {
       if (expressions.op(node) == Opcode::kConcat) {
@@ -305,10 +288,26 @@ class DifferenceOfRoundedNumbers : public Rule {
     return found;
   }
 
+  /// A product with a large constant, or a quotient of a small one: a row of others does not make up for it.
+  static bool may_enlarge(const Expressions& expressions, const NodeCall& call) {
+    constexpr double kLarge = 32;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand factor = call.operand(side);
+      if (!factor.present() || !is_constant(expressions, factor.value())) continue;
+      const Range& range = factor.fact().range;
+      const bool is_small = range.lo > -1 / kLarge && range.hi < 1 / kLarge;
+      if (call.is(Opcode::kDiv) ? is_small || std::isinf(range.hi) : !(range.lo > -kLarge && range.hi < kLarge))
+        return true;
+    }
+    return false;
+  }
+
   static void check_quotient(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const int precision = precision_of(analysis.fact(call.result()).dtypes);
-    if (precision == 0 || (!is_constant(analysis, call.operand(0)) && !is_constant(analysis, call.operand(1)))) return;
+    if (precision == 0 ||
+        (!is_constant(expressions, call.operand(0).value()) && !is_constant(expressions, call.operand(1).value())))
+      return;
     ValueId value = call.result();
     double scale = 1;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
@@ -330,10 +329,10 @@ class DifferenceOfRoundedNumbers : public Rule {
           (opcode == Opcode::kDiv || opcode == Opcode::kMul))
         return;
     }
-    std::vector<Term> terms;
-    if (!collect(expressions, value, 1, terms, 0) || terms.size() < 2) return;
+    const std::vector<Summand> terms = summands(expressions, value, Numbers::kWithin);
+    if (terms.empty()) return;
     double sum = 0;
-    for (const Term& term : terms) sum += term.factor;
+    for (const Summand& term : terms) sum += term.factor;
     if (std::abs(sum) > 1e-6) return;
     if (!are_moved(expressions, terms)) return;
     const NodeId difference = expressions.producer(value);

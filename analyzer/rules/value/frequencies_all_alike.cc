@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,13 @@ class FrequenciesAllAlike : public Rule {
     each_node(view, out, {Opcode::kOther}, [&](const Expressions& expressions, const NodeCall& call) {
       if (is_wave(call)) check_angles(expressions, call, out);
     });
-    Visited<ValueId> seen(view.analysis().meter());
-    each_node(view, out, {Opcode::kAdd, Opcode::kMul, Opcode::kGather},
-              [&](const Expressions& expressions, const NodeCall& call) { check_table(expressions, call, seen, out); });
+    // Tables are few: who uses them is asked last.
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    for (const GraphId graph : view.model().graphs.ids())
+      for (const ValueId table : Walk(std::span(view.model().graph(graph).initializers), view.analysis().meter()))
+        check_table(expressions, table, out);
+    each_node(view, out, {Opcode::kConstant},
+              [&](const Expressions&, const NodeCall& call) { check_table(expressions, call.result(), out); });
   }
 
  private:
@@ -79,7 +84,7 @@ class FrequenciesAllAlike : public Rule {
       if (!row.present() || !positions.present() || row.taint().has(Aspect::kValue)) continue;
       const auto dims = expressions.dims(row.value()), other = expressions.dims(positions.value());
       const auto count = extents(expressions, row.value());
-      if (dims.empty() || !count || *count < 2 || !is_constant(expressions, row.value())) continue;
+      if (dims.empty() || !count || *count < 2 || !has_known_numbers(expressions, row.value())) continue;
       // Along one axis, where positions have one number.
       const DimPool& pool = analysis.facts().dims();
       const auto is_one = [&](Dim dim) { return pool.is_constant(dim, 1); };
@@ -107,11 +112,9 @@ class FrequenciesAllAlike : public Rule {
     return false;
   }
 
-  static bool is_constant(const Expressions& expressions, ValueId value) {
-    if (number_of(Operand(expressions.analysis(), value))) return true;
-    const ValueId source = before_stretch(expressions, value);
-    const Value& known = expressions.analysis().model().value(source);
-    return known.initializer != nullptr || expressions.op(known.producer) == Opcode::kConstant;
+  static bool has_known_numbers(const Expressions& expressions, ValueId value) {
+    return number_of(Operand(expressions.analysis(), value)) ||
+           is_constant(expressions, before_stretch(expressions, value));
   }
 
   static std::optional<std::size_t> extents(const Expressions& expressions, ValueId value) {
@@ -138,7 +141,7 @@ class FrequenciesAllAlike : public Rule {
     if (number_of(Operand(expressions.analysis(), value))) return Distinct{.all = 1};
     auto numbers = constant_numbers(expressions, before_stretch(expressions, value));
     if (!numbers || numbers->size() < 4) return std::nullopt;
-    expressions.charge(numbers->size() * 4);
+    expressions.charge(numbers->size() * 8);
     std::ranges::sort(*numbers);
     const auto zeros = static_cast<std::size_t>(std::ranges::count(*numbers, 0.0));
     const std::size_t nonzero = numbers->size() - zeros;
@@ -150,34 +153,40 @@ class FrequenciesAllAlike : public Rule {
   }
 
   /// A table that has been computed before: the rows are positions, and of the columns there are no more than two.
-  static void check_table(const Expressions& expressions, const NodeCall& call, Visited<ValueId>& seen, Reporter& out) {
+  static void check_table(const Expressions& expressions, ValueId value, Reporter& out) {
     constexpr std::size_t kMostNumbers = 65'536;
-    const dataflow::Analysis& analysis = call.analysis();
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const Operand table = call.operand(side);
-      if (!table.present() || (call.is(Opcode::kGather) && side > 0)) continue;
-      const Value& value = analysis.model().value(table.value());
-      if (value.initializer == nullptr && expressions.op(value.producer) != Opcode::kConstant) continue;
-      const Range& range = table.fact().range;
-      if (!(range.lo >= -1 - kRounding) || !(range.hi > 0.8) || !(range.hi <= 1 + kRounding) || !(range.lo < -0.2))
-        continue;
-      if (table.fact().kind != ValueKind::kTensor || !table.fact().dtypes.proves(DTypeSet::floats()) ||
-          !is_constant(expressions, table.value()))
-        continue;
-      const auto dims = expressions.dims(table.value());
-      const auto columns = dims.empty() ? std::nullopt : analysis.facts().dims().as_constant(dims.back());
-      const auto count = extents(expressions, table.value());
-      if (!columns || *columns < 4 || !count || *count > kMostNumbers) continue;
-      if (!seen.insert(table.value())) continue;
-      const auto numbers = constant_numbers(analysis, table.value(), kMostNumbers);
-      const auto width = static_cast<std::size_t>(*columns);
-      if (!numbers || numbers->size() < 4 * width || !is_of_one_frequency(expressions, *numbers, width)) continue;
-      out.report(call.id(), fmt::format("the {} columns of {} are sines and cosines of one frequency: a position is "
-                                        "one number",
-                                        *columns, table.name()))
-          .fix("divide the indices of the frequencies with /: // leaves 0 of each of them");
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Operand table(analysis, value);
+    if (!table.present()) return;
+    const Range& range = table.fact().range;
+    if (!(range.lo >= -1 - kRounding) || !(range.hi > 0.8) || !(range.hi <= 1 + kRounding) || !(range.lo < -0.2))
       return;
+    if (table.fact().kind != ValueKind::kTensor || !table.fact().dtypes.proves(DTypeSet::floats())) return;
+    const auto dims = expressions.dims(value);
+    const std::int64_t columns = dims.empty() ? 0 : analysis.facts().dims().as_constant(dims.back()).value_or(0);
+    const auto count = extents(expressions, value);
+    if (columns < 4 || !count || *count > kMostNumbers) return;
+    const NodeId user = first_use(expressions, value);
+    if (user == NodeId::kNone) return;
+    const auto numbers = constant_numbers(analysis, value, kMostNumbers);
+    const auto width = static_cast<std::size_t>(columns);
+    if (!numbers || numbers->size() < 4 * width || !is_of_one_frequency(expressions, *numbers, width)) return;
+    out.report(user, fmt::format("the {} columns of {} are sines and cosines of one frequency: a position is "
+                                 "one number",
+                                 columns, table.name()))
+        .fix("divide the indices of the frequencies with /: // leaves 0 of each of them");
+  }
+
+  /// Where rows are picked of a table, or where it is added to others or scales them.
+  static NodeId first_use(const Expressions& expressions, ValueId table) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    for (const NodeId user : expressions.users(table)) {
+      const Opcode opcode = expressions.op(user);
+      const bool is_used = opcode == Opcode::kAdd || opcode == Opcode::kMul ||
+                           (opcode == Opcode::kGather && expressions.operand(user, 0) == table);
+      if (is_used && analysis.is_visited(user) && !analysis.has_failed(user)) return user;
     }
+    return NodeId::kNone;
   }
 
   /// Sines and cosines of the row times one number.

@@ -106,9 +106,7 @@ class InfiniteGradient : public Rule {
       say(call, sub, Operand(call.analysis(), vectors), "is 0", out);
       return;
     }
-    std::vector<Term> terms;
-    if (!collect(expressions, root_of, 1, terms, 0) || terms.size() < 2) return;
-    check_expanded(expressions, call, terms, parameters, out);
+    check_expanded(expressions, call, summands(expressions, root_of, Numbers::kApart), parameters, out);
   }
 
   static void say(const NodeCall& call, NodeId at, const Operand& vectors, std::string_view what, Reporter& out) {
@@ -132,40 +130,13 @@ class InfiniteGradient : public Rule {
     return stretches_first && stretches_second;
   }
 
-  struct Term {
-    ValueId value;
-    double factor;
-  };
-
-  /// The summands of a value.
-  static bool collect(const Expressions& expressions, ValueId value, double factor, std::vector<Term>& terms,
-                      int depth) {
-    constexpr int kMaxDepth = 8;
-    constexpr std::size_t kMaxTerms = 6;
-    if (value == ValueId::kAbsent || depth > kMaxDepth || terms.size() >= kMaxTerms) return false;
-    value = expressions.source(value);
-    const NodeId node = expressions.producer(value);
-    const Opcode opcode = expressions.op(node);
-    const auto side = [&](std::size_t i, double sign) {
-      return collect(expressions, expressions.operand(node, i), factor * sign, terms, depth + 1);
-    };
-    if (opcode == Opcode::kAdd) return side(0, 1) && side(1, 1);
-    if (opcode == Opcode::kSub) return side(0, 1) && side(1, -1);
-    if (opcode == Opcode::kNeg) return side(0, -1);
-    if (opcode == Opcode::kMul)
-      if (const auto scaled = with_number(expressions, node); scaled && !expressions.number(scaled->value))
-        return collect(expressions, scaled->value, factor * scaled->number, terms, depth + 1);
-    terms.push_back({value, factor});
-    return true;
-  }
-
   /// |a|^2 + |b|^2 - 2 ab of rows of one matrix, or 2 - 2 ab where their length is 1.
-  static void check_expanded(const Expressions& expressions, const NodeCall& call, const std::vector<Term>& terms,
+  static void check_expanded(const Expressions& expressions, const NodeCall& call, const std::vector<Summand>& terms,
                              losses::Parameters& parameters, Reporter& out) {
     ValueId product = ValueId::kAbsent;
     double factor = 0, constant = 0;
     std::vector<ValueId> squared;
-    for (const Term& term : terms) {
+    for (const Summand& term : terms) {
       const NodeId node = expressions.producer(term.value);
       if (const auto number = expressions.number(term.value)) {
         constant += term.factor * *number;

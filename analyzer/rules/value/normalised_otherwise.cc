@@ -53,9 +53,11 @@ class NormalisedOtherwise : public Rule {
     node = expressions.producer(before_stretch(expressions, value));
     if (!may_invert(expressions.op(node))) return std::nullopt;
     // 1 * (1 / x), as an exporter writes 1 / x.
-    if (const auto same = with_number(expressions, node);
-        same && same->number == 1 && expressions.op(node) == Opcode::kMul)
+    if (expressions.op(node) == Opcode::kMul) {
+      const auto same = with_number(expressions, node);
+      if (!same || same->number != 1) return std::nullopt;
       node = expressions.producer(before_stretch(expressions, same->value));
+    }
     const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
     if (first == ValueId::kAbsent) return std::nullopt;
     const Opcode opcode = expressions.op(node);

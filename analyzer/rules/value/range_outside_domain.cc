@@ -130,7 +130,7 @@ class RangeOutsideDomain : public Rule {
       return;
     // Cheap, and true of nearly all: no bound is known, or the domain is kept.
     const Range& range = operand.fact().range;
-    if (range.lo > 0 || is_unbounded(range) || is_kept_finite(expressions, call.result())) return;
+    if (range.lo > 0 || is_unbounded(range)) return;
     double exponent = 0;
     if (call.is(Opcode::kPow)) {
       const auto given = expressions.number(call.operand(1).value());
@@ -138,6 +138,7 @@ class RangeOutsideDomain : public Rule {
       exponent = *given;
       if (exponent >= 0 && exponent == std::floor(exponent)) return;  // defined everywhere
     }
+    if (is_kept_finite(expressions, call.result())) return;
     const Formula formula(expressions, operand.value());
     const auto leaf = formula.is_complete() ? bounded_leaf(expressions, formula) : std::nullopt;
     if (!leaf || is_operand_as_written(out, expressions, call.id(), operand.value(),

@@ -21,6 +21,8 @@ using losses::Expressions;
 using ops::Opcode;
 
 constexpr int kMaxSteps = 12;
+/// Of what an exporter writes about a node. Calls have a few hundred bytes.
+constexpr std::size_t kMaxWritten = 8192;
 
 template <typename Passes>
 ValueId back(const Expressions& expressions, ValueId value, const Passes& passes) {
@@ -46,14 +48,12 @@ class NodesByOpcode {
  public:
   explicit NodesByOpcode(const dataflow::Analysis& analysis) : analysis_(analysis) {}
 
-  /// In file order.
-  std::vector<NodeId> of(const Expressions& expressions, std::initializer_list<Opcode> wanted) {
-    if (nodes_.empty()) {
-      nodes_.resize(kOpcodes);
-      for (const NodeId node : analysis_.nodes())
-        if (is_looked_at(analysis_, node)) nodes_[static_cast<std::size_t>(expressions.op(node))].push_back(node);
-    }
-    std::vector<NodeId> found, both;
+  /// In file order; of several opcodes, in `found`.
+  std::span<const NodeId> of(const Expressions& expressions, std::initializer_list<Opcode> wanted,
+                             std::vector<NodeId>& found) {
+    fill(expressions);
+    if (wanted.size() == 1) return nodes_[static_cast<std::size_t>(*wanted.begin())];
+    std::vector<NodeId> both;
     for (const Opcode opcode : wanted) {
       const std::vector<NodeId>& of = nodes_[static_cast<std::size_t>(opcode)];
       if (of.empty()) continue;
@@ -63,9 +63,22 @@ class NodesByOpcode {
     }
     return found;
   }
+  bool any(const Expressions& expressions, std::initializer_list<Opcode> wanted) {
+    fill(expressions);
+    return std::ranges::any_of(wanted,
+                               [&](Opcode opcode) { return !nodes_[static_cast<std::size_t>(opcode)].empty(); });
+  }
 
  private:
   static constexpr std::size_t kOpcodes = 256;
+
+  void fill(const Expressions& expressions) {
+    if (!nodes_.empty()) return;
+    nodes_.resize(kOpcodes);
+    for (const NodeId node : analysis_.nodes())
+      if (is_looked_at(analysis_, node)) nodes_[static_cast<std::size_t>(expressions.op(node))].push_back(node);
+  }
+
   const dataflow::Analysis& analysis_;
   std::vector<std::vector<NodeId>> nodes_;
 };
@@ -157,6 +170,28 @@ bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth, 
   return !one_side.empty();
 }
 
+bool collect(const Expressions& expressions, ValueId value, double factor, Numbers numbers, std::vector<Summand>& found,
+             int depth) {
+  constexpr int kMaxDepth = 8;
+  constexpr std::size_t kMaxSummands = 6;
+  if (value == ValueId::kAbsent || depth > kMaxDepth || found.size() >= kMaxSummands) return false;
+  value = before_stretch(expressions, value);
+  const NodeId node = expressions.producer(value);
+  const Opcode opcode = expressions.op(node);
+  const auto side = [&](std::size_t i, double sign) {
+    return collect(expressions, expressions.operand(node, i), factor * sign, numbers, found, depth + 1);
+  };
+  if (opcode == Opcode::kNeg) return side(0, -1);
+  const bool adds = opcode == Opcode::kAdd || opcode == Opcode::kSub;
+  const auto numbered =
+      opcode == Opcode::kMul || (adds && numbers == Numbers::kWithin) ? with_number(expressions, node) : std::nullopt;
+  if (adds && !numbered) return side(0, 1) && side(1, opcode == Opcode::kAdd ? 1 : -1);
+  if (opcode == Opcode::kMul && numbered && !expressions.number(numbered->value))
+    return collect(expressions, numbered->value, factor * numbered->number, numbers, found, depth + 1);
+  found.push_back({value, factor});
+  return true;
+}
+
 /// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
 bool names(std::string_view written, std::string_view name) {
   constexpr std::string_view kEndsOfName = ",)]} ";
@@ -182,13 +217,14 @@ void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcod
                const std::function<void(const Expressions&, const NodeCall&)>& visit) {
   const dataflow::Analysis& analysis = view.analysis();
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-  const std::vector<NodeId> nodes = out.shared<NodesByOpcode>().of(expressions, wanted);
-  for (const NodeId node : Walk(std::span(nodes), analysis.meter())) visit(expressions, NodeCall(analysis, node));
+  std::vector<NodeId> several;
+  const std::span nodes = out.shared<NodesByOpcode>().of(expressions, wanted, several);
+  for (const NodeId node : Walk(nodes, analysis.meter())) visit(expressions, NodeCall(analysis, node));
 }
 
 bool has_node(Reporter& out, std::initializer_list<Opcode> wanted) {
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-  return !out.shared<NodesByOpcode>().of(expressions, wanted).empty();
+  return out.shared<NodesByOpcode>().any(expressions, wanted);
 }
 
 void each_node_of_step(const ModelView& view, Reporter& out,
@@ -230,7 +266,8 @@ std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& an
   const Attribute* given = node == NodeId::kNone ? nullptr : analysis.attribute(node, "value");
   const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
   if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most) return std::nullopt;
-  analysis.meter().charge(64 + tensor->element_count().value_or(0) / 8);
+  const std::size_t written = tensor->has_raw ? 0 : tensor->typed.size();  // as varints of up to 10 bytes
+  analysis.meter().charge(64 + tensor->dims.size() + tensor->element_count().value_or(0) + written / 4);
   auto numbers = tensor->floats(most);
   if (!numbers)
     if (const auto integers = tensor->integers(most)) numbers.emplace(integers->begin(), integers->end());
@@ -253,6 +290,17 @@ std::optional<WithNumber> with_number(const Expressions& expressions, NodeId nod
   if (const auto number = expressions.number(second)) return WithNumber{first, *number, false};
   if (const auto number = expressions.number(first)) return WithNumber{second, *number, true};
   return std::nullopt;
+}
+
+bool is_constant(const Expressions& expressions, ValueId value) {
+  return value != ValueId::kAbsent && (expressions.analysis().model().value(value).initializer != nullptr ||
+                                       expressions.op_of(value) == Opcode::kConstant);
+}
+
+std::vector<Summand> summands(const Expressions& expressions, ValueId value, Numbers numbers) {
+  std::vector<Summand> found;
+  if (!collect(expressions, value, 1, numbers, found, 0) || found.size() < 2) found.clear();
+  return found;
 }
 
 ValueId square_base(const Expressions& expressions, ValueId value) {
@@ -404,8 +452,11 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
   AsWritten found = AsWritten::kYes;
   for (int step = 0; step < kMaxSteps && user != NodeId::kNone && value != ValueId::kAbsent; ++step) {
     const std::string_view written = out.locations().metadata(user, "pkg.torch.onnx.fx_node");
-    expressions.charge(1 + written.size() / 4);
-    if (!written.empty()) {
+    // It is searched up to three times.
+    expressions.charge(16 + 4 * std::min(written.size(), kMaxWritten));
+    if (written.size() > kMaxWritten) {
+      found = AsWritten::kUnknown;
+    } else if (!written.empty()) {
       const bool named = names(written, expressions.analysis().model().name_of(value));
       // Several nodes may be what the exporter wrote for one call: what lies between them is its own.
       const NodeId before = expressions.producer(value);

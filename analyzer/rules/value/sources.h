@@ -50,6 +50,19 @@ struct WithNumber {
 };
 std::optional<WithNumber> with_number(const losses::Expressions& expressions, NodeId node);
 
+/// An initializer, or what a Constant holds.
+bool is_constant(const losses::Expressions& expressions, ValueId value);
+
+/// A value that is added to others, times a number.
+struct Summand {
+  ValueId value = ValueId::kAbsent;
+  double factor = 1;
+};
+/// What sums, differences and products with numbers are of, before stretching: 2 to 6 summands, or none. Numbers that
+/// are added are summands of their own (`kApart`), or x + 1 is one summand (`kWithin`).
+enum class Numbers : std::uint8_t { kApart, kWithin };
+std::vector<Summand> summands(const losses::Expressions& expressions, ValueId value, Numbers numbers);
+
 /// d for d * d or d ** 2; kAbsent for anything else.
 ValueId square_base(const losses::Expressions& expressions, ValueId value);
 /// d for the sum of d * d along axes; kAbsent for anything else.

@@ -110,7 +110,7 @@ class SummedWhereGathered : public Rule {
     for (std::size_t i = 0; i < pending.size(); ++i) {
       if (pending.size() > kMaxValues || expressions.is_spent()) return NodeId::kNone;
       const ValueId value = pending[i];
-      if (value == ValueId::kAbsent || is_constant(expressions, value)) continue;
+      if (value == ValueId::kAbsent || expressions.number(value) || is_constant(expressions, value)) continue;
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
       const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
@@ -135,11 +135,6 @@ class SummedWhereGathered : public Rule {
       }
     }
     return found;
-  }
-
-  static bool is_constant(const Expressions& expressions, ValueId value) {
-    return expressions.number(value) || expressions.analysis().model().value(value).initializer != nullptr ||
-           expressions.op_of(value) == Opcode::kConstant;
   }
 
   static bool is_column(const Expressions& expressions, ValueId value) {
