@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/meter.h"
+
 namespace tensorlint::ops {
 
 /// Operands of NonMaxSuppression that are all constants. Extents are checked by the caller.
@@ -19,9 +21,9 @@ struct BoxSuppression {
   bool center = false;                 ///< [x, y, width, height] instead of two opposite corners [y, x, y, x]
 };
 
-/// Rows (batch, class, box) of the result, row-major. nullopt where it would take more than 4,096 comparisons of boxes,
+/// Rows (batch, class, box) of the result, row-major. nullopt where it would take more than 1,024 comparisons of boxes,
 /// where a number is NaN or beyond 1e15, and where engines may differ: an overlap that rounding in float32 could move
 /// across the threshold, and equal scores of boxes that are not equal.
-std::optional<std::vector<std::int64_t>> suppress_boxes(const BoxSuppression& operands);
+std::optional<std::vector<std::int64_t>> suppress_boxes(const BoxSuppression& operands, Meter& meter);
 
 }  // namespace tensorlint::ops

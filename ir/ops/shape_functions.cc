@@ -107,6 +107,7 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
                const Constraint& constraint) {
   DimPool& pool = in.dims();
   const std::size_t rank = std::max(a.size(), b.size());
+  pool.shared_meter()->charge(2 * rank);  // operands are compared in pairs
   Dims result(rank);
   bool reported = false;
   for (std::size_t i = 0; i < rank; ++i) {
@@ -132,14 +133,23 @@ std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const
   Dims result;
   std::vector<int> sources;  // by axis of the result: the operand that it has its extent from
   bool ranked = true, any = false;
+  // Of many operands those of a shape that came before say nothing new.
+  constexpr std::size_t kMaxKnown = 8;
+  constexpr int kMany = 16;
+  std::vector<ShapeId> known;
   for (int i = first; i <= last; ++i) {
     if (!in.has(i)) continue;
+    const ShapeId id = in.operand(i).shape;
+    if (i - first >= kMany && std::ranges::find(known, id) != known.end()) continue;
     const auto shape = in.shape(i);
     if (!shape) {
       ranked = false;
       continue;
     }
+    if (pool.shared_meter()->is_spent()) return std::nullopt;
+    pool.shared_meter()->charge(shape->size());
     any = true;
+    if (known.size() < kMaxKnown && std::ranges::find(known, id) == known.end()) known.push_back(id);
     if (shape->size() > result.size()) {
       const std::size_t more = shape->size() - result.size();
       result.insert(result.begin(), shape->begin(), shape->begin() + static_cast<std::ptrdiff_t>(more));
@@ -149,7 +159,7 @@ std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const
     std::vector<int> compared;
     for (std::size_t axis = 0; axis < shape->size(); ++axis) {
       int& source = sources[leading + axis];
-      if (source == i) continue;
+      if (source == i || pool.is_constant((*shape)[axis], 1)) continue;
       // Each with the operand that it may disagree with, and not with all of them stretched to one shape.
       if (std::ranges::find(compared, source) == compared.end()) {
         compared.push_back(source);
@@ -233,22 +243,29 @@ std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, s
         static_cast<std::uint64_t>(extent) > kMaxContent ? kMaxContent + 1 : count * static_cast<std::size_t>(extent);
   }
   if (count > kMaxContent) return std::nullopt;
+  /// An axis of the target with more than one element, the last one first.
+  struct Axis {
+    std::size_t extent, stride, at = 0;
+  };
   const std::size_t lead = to->size() - from->size();
-  std::vector<std::size_t> strides(to->size(), 0);
+  std::vector<Axis> axes;
   std::size_t stride = 1;
-  for (std::size_t i = from->size(); i-- > 0;) {
-    const std::int64_t extent = (*from)[i];
-    if (extent != 1 && extent != (*to)[i + lead]) return std::nullopt;
-    strides[i + lead] = extent == 1 ? 0 : stride;
+  for (std::size_t i = to->size(); i-- > 0;) {
+    const std::int64_t extent = i < lead ? 1 : (*from)[i - lead];
+    if (extent != 1 && extent != (*to)[i]) return std::nullopt;
+    if ((*to)[i] != 1) axes.push_back({static_cast<std::size_t>((*to)[i]), extent == 1 ? 0 : stride});
     stride *= static_cast<std::size_t>(extent);
   }
+  pool.shared_meter()->charge(to->size() + count / 2);
   std::vector<std::size_t> indices(count);
-  for (std::size_t linear = 0; linear < count; ++linear) {
-    std::size_t rest = linear;
-    for (std::size_t i = to->size(); i-- > 0;) {
-      const auto extent = static_cast<std::size_t>((*to)[i]);
-      indices[linear] += rest % extent * strides[i];
-      rest /= extent;
+  std::size_t index = 0;
+  for (std::size_t& at : indices) {
+    at = index;
+    for (Axis& axis : axes) {
+      index += axis.stride;
+      if (++axis.at < axis.extent) break;
+      index -= axis.stride * axis.extent;
+      axis.at = 0;
     }
   }
   return indices;

@@ -227,9 +227,12 @@ bool takes_any_residue(const Analysis& analysis, ValueId value, std::int64_t mod
 }
 
 bool takes_any_residue(const Analysis& analysis, ValueId value, double modulus) {
-  int steps = 128;
-  return modulus >= 1 && modulus < 1e15 &&
-         takes_any_residue(analysis, value, static_cast<std::int64_t>(modulus), steps);
+  constexpr int kMaxSteps = 128, kStepsPerValue = 8;
+  if (!(modulus >= 1 && modulus < 1e15) || analysis.facts().meter().is_spent()) return false;
+  int steps = kMaxSteps;
+  const bool found = takes_any_residue(analysis, value, static_cast<std::int64_t>(modulus), steps);
+  analysis.facts().meter().charge(kStepsPerValue * static_cast<std::uint64_t>(kMaxSteps - std::max(steps, 0)));
+  return found;
 }
 
 /// One element of a value as an expression of elements of inputs, evaluated at sample points: what comes up whatever

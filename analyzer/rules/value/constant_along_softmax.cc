@@ -274,6 +274,7 @@ class ConstantAlongSoftmax : public Rule {
     std::set<ValueId> own;
     std::size_t seen = 0;
     const auto add = [&](ValueId value) {
+      expressions.charge(16);
       if (value != ValueId::kAbsent && !is_weight(expressions, value) &&
           expressions.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
         own.insert(value);
@@ -290,7 +291,10 @@ class ConstantAlongSoftmax : public Rule {
     walk_back(expressions, step.rest, [&](ValueId value, NodeId node) {
       if (expressions.op(node) == Opcode::kShape) return false;
       is_shared |= own.contains(value);
-      for (const ValueId operand : expressions.analysis().operands(node)) is_shared |= own.contains(operand);
+      for (const ValueId operand : expressions.analysis().operands(node)) {
+        expressions.charge(8);
+        is_shared |= own.contains(operand);
+      }
       ++visited;
       return !is_shared;
     });

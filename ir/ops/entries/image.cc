@@ -132,7 +132,7 @@ std::optional<std::vector<std::int64_t>> selected_boxes(Inference& in) {
       return std::nullopt;
     }
   }
-  return suppress_boxes(operands);
+  return suppress_boxes(operands, in.facts().meter());
 }
 
 void non_max_suppression(Inference& in) {
