@@ -4,7 +4,8 @@
 #   tensorlint_precompile(TARGET [HEADER...])
 function(tensorlint_precompile target)
   if(TENSORLINT_PRECOMPILED_HEADERS)
-    list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+    # In quotes they stay relative, so that two checkouts precompile the same text and share objects in a compiler cache.
+    list(TRANSFORM ARGN REPLACE "(.+)" "\"\\1\"")
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <map> <memory> <optional> <set> <span> <string> <string_view>
                               <utility> <vector> <fmt/format.h> ${ARGN})
   endif()
