@@ -1,17 +1,15 @@
 """Small models whose operators cost far more to infer than their operands and results are large, once or for each size that `check` and `contract` try."""
 
 import itertools
-import pathlib
 import string
 import struct
-import tempfile
 import unittest
 
-import hostile_test
 import wire
+from promise import LARGEST, PromiseTest
 from rules_work_test import names
 
-LARGEST = 1 << 16
+OPSETS = (("", 17),)
 
 
 def floats(name: str, dims: list[int], numbers: list[float]) -> bytes:
@@ -43,29 +41,13 @@ class Work:
         )
 
     def bytes(self, nodes: list[bytes]) -> bytes:
-        fixed = wire.model(wire.graph(self.fixed, self.inputs, self.outputs, self.initializers), opset=17)
+        fixed = wire.model(wire.graph(self.fixed, self.inputs, self.outputs, self.initializers), opsets=OPSETS)
         left = LARGEST - len(fixed) - 16
         taken = itertools.takewhile(lambda total: total <= left, itertools.accumulate(len(node) + 4 for node in nodes))
-        content = wire.model(wire.graph(self.fixed + nodes[: len(list(taken))], self.inputs, self.outputs, self.initializers), opset=17)
-        assert len(content) <= LARGEST
-        return content
+        return wire.model(wire.graph(self.fixed + nodes[: len(list(taken))], self.inputs, self.outputs, self.initializers), opsets=OPSETS)
 
 
-class InferenceWorkTest(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name) / "m.onnx"
-
-    def run_within_promise(self, content: bytes, *commands: str) -> None:
-        self.path.write_bytes(content)
-        for command in commands:
-            with self.subTest(command):
-                result = hostile_test.run([command, self.path])
-                self.assertIn(result.code, (0, 1), result.errors[:500])
-                self.assertLess(result.cpu, 1)
-                self.assertLess(result.memory, (64 << 20) + 40 * len(content))
-
+class InferenceWorkTest(PromiseTest):
     def test_operands_with_an_axis_each(self) -> None:
         letters = (string.ascii_letters + string.digits)[:60]
         inputs = [wire.value(letter, wire.FLOAT, [2 if k == at else 1 for k in range(60)]) for at, letter in enumerate(letters)]

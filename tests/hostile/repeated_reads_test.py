@@ -1,19 +1,17 @@
 """Small models in which many nodes ask the same question about one constant, one text or one formula that is costly to read."""
 
-import pathlib
 import random
 import struct
-import tempfile
 import unittest
 
-import hostile_test
 import numpy as np
 import wire
 from onnx import TensorProto
 from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor, make_tensor_value_info
+from promise import PromiseTest
 from rules_work_test import names
 
-LARGEST = 1 << 16
+OPSETS = (("", 17),)
 FLOAT16, INT2, CAST_TO_FLOAT = 10, 26, {"to": wire.FLOAT}
 
 
@@ -40,7 +38,7 @@ def weights_of_labels(first: list[bytes], *, dtype: int = wire.FLOAT, initialize
         nodes.append(wire.node("Add", [f"s{k - 1}" if k else "r0", f"r{k}"], [f"s{k}"]))
     nodes.append(wire.node("Neg", ["s19"], ["L"]))
     values = (wire.value("X", dtype, ("N", 5)), wire.value("Y", wire.INT64, ("N", 1)), *inputs)
-    return wire.model(wire.graph(nodes, values, [scalar("L", dtype)], initializers), opset=17)
+    return wire.model(wire.graph(nodes, values, [scalar("L", dtype)], initializers), opsets=OPSETS)
 
 
 def chains_of_scores(levels: int, function: str) -> bytes:
@@ -69,19 +67,9 @@ def chains_of_scores(levels: int, function: str) -> bytes:
     return make_model(graph, opset_imports=[make_opsetid("", 18)], ir_version=8).SerializeToString()
 
 
-class RepeatedReadsTest(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name) / "m.onnx"
-
-    def check(self, content: bytes, *options: str) -> None:
-        self.assertLessEqual(len(content), LARGEST)
-        self.path.write_bytes(content)
-        result = hostile_test.run(["check", *options, self.path])
-        self.assertIn(result.code, (0, 1), result.errors[:500])
-        self.assertLess(result.cpu, 1)
-        self.assertLess(result.memory, (64 << 20) + 40 * len(content))
+class RepeatedReadsTest(PromiseTest):
+    def check(self, content: bytes) -> None:
+        self.run_within_promise(content, "check")
 
     def test_one_number_of_fifty_thousand_extents(self) -> None:
         dims = [1] * 25_000
@@ -103,7 +91,7 @@ class RepeatedReadsTest(unittest.TestCase):
                  with_metadata(wire.node("Cast", ["c0"], ["d"], **CAST_TO_FLOAT), "pkg.torch.onnx.fx_node", text), wire.node("Exp", ["d"], ["e"])]
         nodes = [*first, *(wire.node("Mul", ["e", "e"], [name]) for name in names("_", 1700)), wire.node("ReduceMean", ["X"], ["L"], keepdims=0)]
         infinity = wire.tensor("I", wire.FLOAT, [], struct.pack("<f", -np.inf))
-        self.check(wire.model(wire.graph(nodes, [wire.value("X"), wire.value("B", wire.BOOL)], [scalar("L")], [infinity]), opset=17))
+        self.check(wire.model(wire.graph(nodes, [wire.value("X"), wire.value("B", wire.BOOL)], [scalar("L")], [infinity]), opsets=OPSETS))
 
     def test_a_diagonal_that_many_roots_may_want(self) -> None:
         size = 64
@@ -125,7 +113,7 @@ class RepeatedReadsTest(unittest.TestCase):
         nodes += [wire.node("Concat", ["X", "X"], ["cc"], axis=1), wire.node("Slice", ["X", "z", "e2", "a"], ["s0"]), wire.node("Sub", ["s0", before], ["d0"]),
                   wire.node("ReduceMean", ["d0"], ["L"], keepdims=0)]
         constants = [wire.integers(name, [number]) for name, number in (("b", 1), ("e", 8), ("a", 1), ("z", 0), ("e2", 7))]
-        self.check(wire.model(wire.graph(nodes, [wire.value("X", wire.FLOAT, ("N", 8, 4))], [scalar("L")], constants), opset=17))
+        self.check(wire.model(wire.graph(nodes, [wire.value("X", wire.FLOAT, ("N", 8, 4))], [scalar("L")], constants), opsets=OPSETS))
 
 
 if __name__ == "__main__":

@@ -81,8 +81,7 @@ def function(name, inputs, outputs, nodes, opsets=(("", 18), ("local", 1))):
             + data(10, "local"))
 
 
-def model(main, functions=(), opsets=(("", 18), ("local", 1)), ir_version=8, opset=None):
-    opsets = opsets if opset is None else (("", opset),)
+def model(main, functions=(), opsets=(("", 18), ("local", 1)), ir_version=8):
     return (number(1, ir_version) + data(7, main) + b"".join(data(8, data(1, domain) + number(2, version)) for domain, version in opsets)
             + b"".join(data(25, item) for item in functions))
 
