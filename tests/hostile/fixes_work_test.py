@@ -1,13 +1,12 @@
 """Small models, in text and binary, on which fixes and the rules that propose them would work long."""
 
 import itertools
-import pathlib
 import re
-import tempfile
 import unittest
 
 import wire
 from hostile_test import CLEAN, FINDINGS, VERDICT, run
+from promise import PromiseTest
 from rules_work_test import ALPHABET, names
 
 HEADER = '<ir_version: 8, opset_import: ["" : 18]>\n'
@@ -51,12 +50,7 @@ def known_codes():
     return sorted(set(re.findall(r"TL-[A-Z]\d+", run(["rules"]).output.decode())))
 
 
-class FixesWorkTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class FixesWorkTest(PromiseTest):
     def work(self, content, name, *commands, codes):
         """What the commands print, within the promise of SECURITY.md."""
         path = self.folder / name
@@ -101,9 +95,7 @@ class FixesWorkTest(unittest.TestCase):
         path = self.folder / name
         path.write_bytes(content)
         result = run([*command, path])
-        self.assertIn(result.code, VERDICT, result.errors[:500])
-        self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
-        self.assertLess(result.memory, (64 << 20) + 40 * len(content))
+        self.assert_kept(result, len(content), codes=VERDICT)
         return result
 
     def test_nodes_that_move_before_a_line_of_many_blanks(self):

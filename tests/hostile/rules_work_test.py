@@ -1,16 +1,15 @@
 """Small models on which passes and rules beside the inference would work long, or keep much."""
 import itertools
 import json
-import pathlib
 import resource
 import subprocess
-import tempfile
 import unittest
 
 import hostile_test
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 from onnx.helper import make_function, make_graph, make_node, make_opsetid, make_tensor_value_info
+from promise import PromiseTest
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -49,12 +48,7 @@ def loss(prediction: str, target: str, output: str) -> list[NodeProto]:
             make_node("ReduceMean", ["e" + output], [output], keepdims=0)]
 
 
-class RulesWorkTest(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name) / "m.onnx"
-
+class RulesWorkTest(PromiseTest):
     def check(self, content: bytes, *options: str, seconds: float | None = None) -> dict:
         """The report, within the promise of SECURITY.md, or in so many seconds."""
         self.path.write_bytes(content)

@@ -1,14 +1,13 @@
 """Small models in text in which passes and rules would walk the same ways again and again, or ways inside of ways."""
 
 import itertools
-import pathlib
-import tempfile
 import unittest
 
 import numpy as np
 import wire
 from fixes_work_test import short_names
 from hostile_test import FINDINGS, run
+from promise import PromiseTest
 from rules_work_test import ALPHABET
 
 SEVENTEEN_CASTS = [f"k{i + 1}=Add(k{i},small)" for i in range(17)]
@@ -22,19 +21,12 @@ def chain(op, first, names):
     return [f"{name}={op}({before})" for before, name in itertools.pairwise([first, *names])]
 
 
-class WalksTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class WalksTest(PromiseTest):
     def work(self, content, *command, name="m.onnxtxt", codes=(0, 1), value=None):
         path = self.folder / name
         path.write_bytes(content)
         result = run([*command, path, *([value] if value else [])])
-        self.assertIn(result.code, codes, result.errors[:500])
-        self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
-        self.assertLess(result.memory, (64 << 20) + 40 * len(content))
+        self.assert_kept(result, len(content), codes=codes)
         return result.output
 
     def test_sums_of_sums(self):
