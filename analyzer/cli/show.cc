@@ -56,23 +56,27 @@ std::optional<Error> show_one(const std::string& argument, const std::string& he
   std::optional<contract::Contract> contract;
   if (options.contract && contract::certain_failure(known.analysis()) == nullptr)
     contract = contract::find_contract(known.analysis(), known.options().analysis);
+  std::optional<Error> failed;
+  const auto write = [&](std::string_view part) {
+    if (!failed) failed = write_stdout(part);
+  };
   if (options.format != "json") {
-    std::string text = heading + reports::show_text(known.analysis(), known.placement(), filter);
+    write(heading);
+    reports::show_text(known.analysis(), known.placement(), filter, write);
+    std::string text;
     if (options.contract) text += "\ncontract\n";
     if (contract) text += reports::contract_text(known.analysis(), *contract, options.settings.source_root);
     if (options.contract && !contract) text += "none: the model fails for all inputs\n";
-    return write_stdout(text);
+    write(text);
+    return failed;
   }
   pipeline->run({Pass::kLosses});
-  std::optional<Error> failed;
   reports::show_json(known.analysis(), known.placement(), known.losses(),
                      {.one_line = options.models.size() > 1,
                       .all_symbols = options.all_symbols,
                       .filter = filter,
                       .contract = contract ? &*contract : nullptr},
-                     [&](std::string_view part) {
-                       if (!failed) failed = write_stdout(part);
-                     });
+                     write);
   return failed;
 }
 

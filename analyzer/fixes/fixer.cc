@@ -61,6 +61,9 @@ class Targets {
 }  // namespace
 
 FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& findings, bool unsafe) {
+  // A model is held several times while it is edited, with all names that edits put into it.
+  constexpr std::size_t kMostBytes = std::size_t{1} << 21;
+  std::size_t plan_bytes = 0;
   FixPlan plan;
   Targets taken(model);
   const auto plan_place = [&](const findings::Finding& finding) {
@@ -74,10 +77,14 @@ FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& fin
       ++plan.unsafe_left;
       return;
     }
-    if (!taken.take(usable->edits)) {
+    // What is left out now is mended in a second run, too.
+    std::size_t bytes = 0;
+    for (const GraphEdit& edit : usable->edits) bytes += bytes_of(edit);
+    if (plan_bytes + bytes > kMostBytes || !taken.take(usable->edits)) {
       ++plan.conflicting;
       return;
     }
+    plan_bytes += bytes;
     plan.edits.insert(plan.edits.end(), usable->edits.begin(), usable->edits.end());
     plan.fixed.push_back(&finding);
     plan.fixes_used.push_back(&*usable);

@@ -6,9 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/findings/input_report.h"
@@ -20,8 +24,7 @@ namespace tensorlint::reports {
 namespace {
 
 constexpr std::size_t kMessageLength = 2000;
-/// Elements of contents and operands of a node that fit on a line.
-constexpr std::size_t kShownElements = 8, kShownOperands = 32;
+constexpr std::size_t kShownOperands = 32;  // of a node, on a line
 
 /// Why dims of a value's shape are not known, as far as the operands of its node do not have that already; nothing
 /// where to look at these takes too long.
@@ -132,33 +135,38 @@ namespace {
 
 class ShowPrinter {
  public:
-  ShowPrinter(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter)
+  ShowPrinter(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter,
+              const std::function<void(std::string_view)>& write)
       : analysis_(analysis),
         model_(analysis.model()),
         placement_(placement),
         filter_(filter),
         locations_(model_),
-        names_(analysis.facts()) {
+        names_(analysis.facts()),
+        write_(write) {
     for (const dataflow::NodeViolation& violation : analysis.violations()) failed_.insert(violation.node);
   }
 
-  std::string print() {
+  void print() {
     analysis_.meter().begin_reports();
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
     const bool is_partial = analysis_.ran_out() || analysis_.meter().is_partial();
-    if (is_partial && !out_.empty()) fmt::format_to(std::back_inserter(out_), "\n{}\n", findings::kPartialText);
-    return std::move(out_);
+    if (is_partial && is_begun_) fmt::format_to(std::back_inserter(out_), "\n{}\n", findings::kPartialText);
+    write_(out_);
   }
 
  private:
+  static constexpr std::size_t kPart = std::size_t{1} << 20;
+
   void add_graph(GraphId id) {
     const Graph& graph = model_.graph(id);
     std::vector<NodeId> nodes;
     for (const NodeId node : graph.nodes)
       if (!filter_.any() || filter_.matches(model_, node, locations_)) nodes.push_back(node);
     if (filter_.any() && nodes.empty()) return;
-    fmt::format_to(std::back_inserter(out_), "{}{}\n", out_.empty() ? "" : "\n",
+    fmt::format_to(std::back_inserter(out_), "{}{}\n", is_begun_ ? "\n" : "",
                    escape_for_display(model_.graph_path(id)));
+    is_begun_ = true;
     if (!filter_.any()) {
       for (const ValueId value : graph.inputs)
         if (value != ValueId::kAbsent) add_value(value, "  input ");
@@ -196,10 +204,19 @@ class ShowPrinter {
     return names.empty() ? "" : fmt::format(" <- {}", fmt::join(names, ", "));
   }
 
+  /// Operands are shown at each node that reads them.
+  const std::string& known_text(ValueId value) {
+    if (texts_bytes_ > kPart) texts_.clear(), texts_bytes_ = 0;
+    const auto [known, is_new] = texts_.try_emplace(analysis_.fact_id(value));
+    if (is_new) known->second = fact_text(analysis_, value, names_), texts_bytes_ += known->second.size();
+    return known->second;
+  }
+
   void add_value(ValueId value, std::string_view indent) {
+    if (out_.size() >= kPart) write_(out_), out_.clear();
     std::size_t named = names_.symbols().size();
     fmt::format_to(std::back_inserter(out_), "{}{}: {}", indent, escape_for_display(model_.name_of(value)),
-                   fact_text(analysis_, value, names_));
+                   known_text(value));
     if (const auto devices = placement_.devices(value); placement_.any_source() && !devices.empty())
       fmt::format_to(std::back_inserter(out_), " on {}", fmt::join(devices, " or "));
     if (model_.value(value).origin == ValueOrigin::kNode) {
@@ -222,15 +239,26 @@ class ShowPrinter {
   const ShowFilter& filter_;
   findings::LocationResolver locations_;
   ExtentNames names_;
+  const std::function<void(std::string_view)>& write_;
   std::string out_;
+  bool is_begun_ = false;
+  std::unordered_map<FactId, std::string> texts_;
+  std::size_t texts_bytes_ = 0;
   std::set<NodeId> failed_;
 };
 
 }  // namespace
 
+void show_text(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter,
+               const std::function<void(std::string_view)>& write) {
+  ShowPrinter(analysis, placement, filter, write).print();
+}
+
 std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
                       const ShowFilter& filter) {
-  return ShowPrinter(analysis, placement, filter).print();
+  std::string text;
+  show_text(analysis, placement, filter, [&](std::string_view part) { text += part; });
+  return text;
 }
 
 }  // namespace tensorlint::reports

@@ -38,7 +38,9 @@ struct ShowFilter {
 };
 
 /// Every value with its facts, graph by graph, in file order. With a filter only the nodes that match, each with its
-/// operands and results, and nothing at all where none does.
+/// operands and results, and nothing at all where none does. Handed to `write` in parts of a megabyte or so, or whole.
+void show_text(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter,
+               const std::function<void(std::string_view)>& write);
 std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
                       const ShowFilter& filter);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -128,23 +129,34 @@ class FactPrinter {
       left_out_ = true;
       return {};
     }
-    if (!dims.is_named(dim)) {
-      if (!all_symbols_ || dim.is_unknown()) return {};
-      dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
-        if (dims.is_named(symbol)) return std::nullopt;
-        return dims.symbol(fmt::format("?{}", symbol.id()));
-      });
-      if (!dims.is_named(dim)) return {};
-    }
-    // A formula is whole or not there: half of one would say something else.
-    const std::string text = dims.to_text(dim);
-    if (is_cut_off(text)) return {};
+    if (dim.is_unknown()) return {};
+    const auto [known, is_new] = formulas_.try_emplace(dim.id());
+    if (is_new) known->second = formula_of(dim);
+    const std::string& text = known->second;
+    if (text.empty()) return {};
     if (text.size() > formula_bytes_) {
       leave_out();
       return {};
     }
     formula_bytes_ -= text.size();
     return escape_for_display(text, 4 * text.size());
+  }
+
+  /// Empty for what has no name, and for what is too long: half of a formula would say something else.
+  std::string formula_of(Dim dim) {
+    DimPool& dims = facts_.dims();
+    if (!dims.is_named(dim)) {
+      if (!all_symbols_) return {};
+      dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
+        if (dims.is_named(symbol)) return std::nullopt;
+        return dims.symbol(fmt::format("?{}", symbol.id()));
+      });
+      if (!dims.is_named(dim)) return {};
+    }
+    std::string text = dims.to_text(dim);
+    if (!is_cut_off(text)) return text;
+    formula_bytes_ -= std::min(formula_bytes_, text.size());  // written in vain
+    return {};
   }
 
   static Json dtypes_json(DTypeSet dtypes) {
@@ -158,6 +170,7 @@ class FactPrinter {
   bool all_symbols_;
   std::size_t formula_bytes_;
   bool left_out_ = false;
+  std::unordered_map<std::uint32_t, std::string> formulas_;  // by id of the dim
 };
 
 /// Nodes of a graph with the names of what they take and give; an operand that is left out is null.

@@ -10,8 +10,15 @@
 namespace tensorlint::reports {
 
 Dim ExtentNames::name(Dim dim) {
+  if (dim.is_unknown()) return dim;
+  const auto [known, is_new] = named_dims_.try_emplace(dim.id(), dim);
+  if (is_new) known->second = name_symbols(dim);
+  return known->second;
+}
+
+Dim ExtentNames::name_symbols(Dim dim) {
   DimPool& dims = facts_.dims();
-  if (dim.is_unknown() || dims.is_named(dim)) return dim;
+  if (dims.is_named(dim)) return dim;
   const Dim named = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
     if (dims.is_named(symbol)) return std::nullopt;
     const auto [number, is_new] = numbers_.try_emplace(symbol.id(), symbols_.size() + 1);
@@ -32,7 +39,8 @@ FactId ExtentNames::name(FactId id) {
     return result;
   };
   if (facts_.is_ranked(fact.shape)) fact.shape = facts_.intern_shape(renamed(facts_.dims_of(fact.shape)));
-  if (const Content* content = facts_.content(fact.content); content != nullptr && content->floats.empty()) {
+  if (const Content* content = facts_.content(fact.content);
+      content != nullptr && content->floats.empty() && content->size() <= kShownElements) {
     Content named;
     named.integers = renamed(content->integers);
     fact.content = facts_.intern_content(std::move(named));

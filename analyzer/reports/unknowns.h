@@ -10,6 +10,9 @@
 
 namespace tensorlint::reports {
 
+/// Elements of contents that fit on a line; larger contents are not shown.
+constexpr std::size_t kShownElements = 8;
+
 /// Names for extents that have neither number nor name, for one report: `?1`, `?2`, ... in the order in which they are
 /// met.
 class ExtentNames {
@@ -22,10 +25,13 @@ class ExtentNames {
   const std::vector<Dim>& symbols() const { return symbols_; }
 
  private:
+  Dim name_symbols(Dim dim);
+
   FactStore& facts_;
   std::vector<Dim> symbols_;
   std::unordered_map<std::uint32_t, std::size_t> numbers_;  // of symbols, by id; from 1
   std::unordered_map<FactId, FactId> named_;
+  std::unordered_map<std::uint32_t, Dim> named_dims_;  // by id
 };
 
 /// True where a dim of the value's shape, an element of its contents, or one of what it holds is of that kind.

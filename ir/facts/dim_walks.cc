@@ -180,6 +180,7 @@ void DimPool::Impl::print(Dim dim, std::string& text) const {
     const bool has_factor = magnitude != 1 || term.monomial.degree == 0;
     if (has_factor) text += std::to_string(magnitude);
     for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
+      if (text.size() > kMaxText) return;
       if (has_factor || i > 0) text += "*";
       print(atoms[term.monomial.atoms[i]], text);
     }
@@ -189,7 +190,11 @@ void DimPool::Impl::print(Dim dim, std::string& text) const {
 void DimPool::Impl::print(const Atom& atom, std::string& text) const {
   switch (atom.kind) {
     case AtomKind::kSymbol:
-      text += is_plain_name(atom.name) ? atom.name : '"' + atom.name + '"';
+      if (atom.name.size() > kMaxText) {
+        text.append(atom.name, 0, kMaxText + 1);  // cut off further up
+      } else {
+        text += is_plain_name(atom.name) ? atom.name : '"' + atom.name + '"';
+      }
       return;
     case AtomKind::kFresh:
       text += "?";

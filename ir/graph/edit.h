@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -112,6 +113,9 @@ struct RemoveComment {
 using GraphEdit =
     std::variant<InsertNode, SetOperand, SetResult, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata,
                  AddMetadata, DropValueInfo, RemoveNode, MoveNode, RemoveInitializer, RemoveComment>;
+
+/// Bytes that an edit takes. Names in edits are those of the model, and may be long.
+std::size_t bytes_of(const GraphEdit& edit);
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

@@ -56,12 +56,26 @@ bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b)
   });
 }
 
+namespace {
+
+/// Texts may be empty, and there may be many extents of a tensor without elements.
+std::uint64_t steps_of(const Tensor& tensor) {
+  return tensor.inline_bytes() / 4 + 4 * tensor.strings.size() + tensor.dims.size();
+}
+
+}  // namespace
+
 std::uint64_t steps_of(std::span<const Attribute> attributes) {
   std::uint64_t steps = 0;
   for (const Attribute& x : attributes) {
     steps += 16 + (x.name.size() + x.reference.size() + x.s.size()) / 4 + 4 * (x.ints.size() + x.floats.size());
     for (const std::string_view text : x.strings) steps += 4 + text.size() / 4;
-    if (x.tensor != nullptr) steps += x.tensor->inline_bytes() / 4;
+    if (x.tensor != nullptr) steps += steps_of(*x.tensor);
+    for (const Tensor* tensor : x.tensors) steps += steps_of(*tensor);
+    if (x.sparse == nullptr) continue;
+    steps += x.sparse->dims.size();
+    for (const Tensor* tensor : {x.sparse->values, x.sparse->indices})
+      if (tensor != nullptr) steps += steps_of(*tensor);
   }
   return steps;
 }

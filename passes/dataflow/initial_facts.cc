@@ -106,8 +106,8 @@ ops::Dims InitialFacts::dims_of(const TypeDecl& type, std::uint64_t site) {
     const DimDecl& dim = type.dims[axis];
     if (dim.has_extent && dim.extent >= 0) {
       dims.push_back(facts_.dims().constant(dim.extent));
-    } else if (!dim.has_extent && is_extent_name(model_.text(dim.name)) && site != 0) {
-      dims.push_back(extent_named(dim.name));
+    } else if (const Dim named = dim.has_extent || site == 0 ? Dim() : extent_named(dim.name); !named.is_unknown()) {
+      dims.push_back(named);
     } else {
       dims.push_back(site == 0 ? Dim() : facts_.dims().fresh(site, axis, Unknown::kNotTracked));
     }
@@ -116,10 +116,12 @@ ops::Dims InitialFacts::dims_of(const TypeDecl& type, std::uint64_t site) {
 }
 
 Dim InitialFacts::extent_named(NameId name) {
+  const auto [known, is_new] = named_.try_emplace(static_cast<std::uint32_t>(name));
+  if (!is_new) return known->second;
   const std::string_view text = model_.text(name);
-  if (is_plain_name(text)) return facts_.dims().symbol(text);
-  const auto [known, is_new] = formulas_.try_emplace(static_cast<std::uint32_t>(name));
-  if (is_new) {
+  if (is_plain_name(text)) {
+    known->second = facts_.dims().symbol(text);
+  } else if (is_extent_name(text)) {
     formula_bytes_ += text.size();
     known->second = formula_bytes_ <= kMaxFormulaBytes ? dim_of_name(facts_.dims(), text) : facts_.dims().symbol(text);
   }
@@ -150,7 +152,7 @@ FactId InitialFacts::refine(FactId base, const InputDeclaration& declared, std::
                                    : dim_of_name(facts_.dims(), text));
       }
     }
-    fact.shape = facts_.intern_shape(dims);
+    fact.shape = dims.size() <= ops::kMaxRank ? facts_.intern_shape(dims) : ShapeId::kUnranked;
   }
   if (declared.range) fact.range = *declared.range;
   // One number is known as such where positions, counts and limits are.

@@ -32,14 +32,14 @@ class InitialFacts {
   FactId dense(const Tensor& tensor);
   FactId sparse(const SparseTensor* sparse);
   ops::Dims dims_of(const TypeDecl& type, std::uint64_t site);
-  /// Of a dim's name: a formula, as far as the budget for them reaches, or a symbol.
+  /// Of a dim's name: a formula, as far as the budget for them reaches, or a symbol; unknown for what names no extent.
   Dim extent_named(NameId name);
   FactId refine(FactId base, const InputDeclaration& declared, std::uint64_t site);
 
   const Model& model_;
   const AnalysisOptions& options_;
   FactStore& facts_;
-  std::unordered_map<std::uint32_t, Dim> formulas_;  // by name; of names that are more than letters
+  std::unordered_map<std::uint32_t, Dim> named_;  // by name: bodies are entered many times
   std::size_t formula_bytes_ = 0;
   std::unordered_set<const Tensor*> malformed_;  // reported as such: their extents say nothing
 };

@@ -82,6 +82,8 @@ void Solver::visit_node(NodeId id) {
                    .result_count = node.result_count,
                    .facts = &facts_,
                    .site = mix(static_cast<std::uint64_t>(id) + 1, visit_serial_) | 1};
+  // A caller's may be any size, and such a node is inferred anew in each visit.
+  if (call.attributes.data() != model_.attributes(node).data()) facts_.meter().charge(4 * steps_of(call.attributes));
   if (op.function != GraphId::kNone) {
     call_function(id, op.function, call);
     check_declarations(id);

@@ -110,8 +110,7 @@ class TransferPlanner {
       if (!by_default) return kNowhere;
       number = sources_.default_device();
     }
-    const std::string& name =
-        number < DeviceSources::kManyDevices ? sources_.names()[static_cast<std::size_t>(number)] : std::string();
+    const std::string& name = sources_.name(number);
     if (name == "cpu") return kCpu;
     if (name != plan_.accelerator)
       stop(fmt::format("`{}` is placed on {}; a model is split between the cpu and {}", what,
@@ -290,6 +289,7 @@ class TransferPlanner {
   /// for the copy in either direction, which is cut once.
   void add_copies(ValueId value) {
     const Vertex own = value_sides_[value];
+    if (own == kNowhere) return;
     std::set<Vertex> readers;
     std::int64_t host_reads = 0;
     for (const Use& one : uses_[value]) {
@@ -300,7 +300,6 @@ class TransferPlanner {
         cut_.add_edge(one.side, own, MinimumCut::kInfinite);
       }
     }
-    if (own == kNowhere) return;
     const double often = visits_.times[model_.value(value).graph];
     if (host_reads > 0) cut_.add_edge(own, kCpu, cut_weight(static_cast<double>(kCopyOverhead * host_reads), often));
     if (readers.empty()) return;
@@ -327,7 +326,7 @@ class TransferPlanner {
 
   /// Tags what would be on the default device otherwise: stored values, and nodes that read no data.
   void place_what_follows_nothing() {
-    const bool by_default = sources_.names()[static_cast<std::size_t>(sources_.default_device())] != "cpu";
+    const bool by_default = sources_.name(sources_.default_device()) != "cpu";
     for (const ValueId id : ids_below(model_.values.size(), ValueId{1})) {
       const bool is_initializer = model_.value(id).origin == ValueOrigin::kInitializer;
       if (is_stored_[id] && is_initializer && is_on_accelerator(value_sides_[id]) != by_default)

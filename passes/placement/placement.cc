@@ -16,7 +16,7 @@ constexpr int kMaxPasses = 8;  // until every trip count has enough classes
 }  // namespace
 
 std::vector<std::string> Placement::devices(ValueId value) const {
-  if (!any_source_) return {sources_.names()[static_cast<std::size_t>(sources_.default_device())]};
+  if (!any_source_) return {sources_.name(sources_.default_device())};
   const std::uint64_t bits = devices_[value];
   std::vector<std::string> names;
   if (bits == kAnywhere) return names;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/id_vector.h"
 #include "ir/graph/region_op.h"
@@ -20,6 +22,7 @@ namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxNesting = 192;
+constexpr std::string_view kTooManyDevices = "there are too many devices";
 constexpr std::string_view kTooManyCases = "more combinations of conditions are open than are counted";
 /// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early. The
 /// costs of several models that one meter is for (`place`) reach no further beyond its allowance.
@@ -99,8 +102,17 @@ class Run {
     buffers_.push_back({device, std::uint64_t{1} << device, false, value, known_integer(analysis_, value)});
   }
 
+  /// Of the attribute of a Transfer, which a loop reads in each iteration.
+  std::optional<int> target_named(std::string_view text) {
+    const auto [known, is_new] = targets_.try_emplace({text.data(), text.size()});
+    if (is_new)
+      if (const auto device = canonical_device(text)) known->second = sources_.number(*device);
+    return known->second;
+  }
+
   void copy(NodeId id, ValueId value, int to, bool keep) {
     Buffer& tensor = buffer(value);
+    if (tensor.home >= DeviceSources::kManyDevices) return stop(std::string(kTooManyDevices));
     if (keep && ((tensor.held >> to) & 1U) != 0) return;
     if (keep) tensor.held |= std::uint64_t{1} << to;
     if (!spend(1)) return;
@@ -112,18 +124,15 @@ class Run {
     }
     ++case_.cost.copies;
     case_.cost.bytes = dims().add(case_.cost.bytes, bytes);
-    auto& direction = case_.directions
-                          .try_emplace({sources_.names()[static_cast<std::size_t>(tensor.home)],
-                                        sources_.names()[static_cast<std::size_t>(to)]},
-                                       0, dims().constant(0))
-                          .first->second;
+    auto& direction =
+        case_.directions.try_emplace({sources_.name(tensor.home), sources_.name(to)}, 0, dims().constant(0))
+            .first->second;
     ++direction.first;
     direction.second = dims().add(direction.second, bytes);
-    NodeCopies& node = case_.nodes
-                           .try_emplace(id, NodeCopies{0, dims().constant(0), 0,
-                                                       sources_.names()[static_cast<std::size_t>(tensor.home)],
-                                                       sources_.names()[static_cast<std::size_t>(to)], value})
-                           .first->second;
+    NodeCopies& node =
+        case_.nodes
+            .try_emplace(id, NodeCopies{0, dims().constant(0), 0, sources_.name(tensor.home), sources_.name(to), value})
+            .first->second;
     ++node.copies;
     node.bytes = dims().add(node.bytes, bytes);
     if (later_iterations_ > 0) ++node.in_loop;
@@ -207,14 +216,14 @@ class Run {
     int where = moves ? DeviceSources::kUnplaced : sources_.node(id);
     if (moves) {
       const Attribute* to = attributes_.find(node, "device");
-      const auto device = to == nullptr ? std::nullopt : canonical_device(to->s);
-      if (!device) return stop("a Transfer names no device");
-      where = sources_.number(*device);
+      const auto target = to == nullptr ? std::nullopt : target_named(to->s);
+      if (!target) return stop("a Transfer names no device");
+      where = *target;
     }
     for (std::size_t i = 0; i < operands.size() && where == DeviceSources::kUnplaced; ++i)
       if (operands[i] != ValueId::kAbsent && !devices.is_host(i)) where = buffer(operands[i]).home;
     if (where == DeviceSources::kUnplaced) where = sources_.default_device();
-    if (where >= DeviceSources::kManyDevices) return stop("there are too many devices");
+    if (where >= DeviceSources::kManyDevices) return stop(std::string(kTooManyDevices));
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
       if (devices.is_host(i) && (buffer(operands[i]).held & 1U) != 0) continue;
@@ -377,6 +386,7 @@ class Run {
   IdVector<ValueId, std::uint32_t> current_;            // its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
   IdVector<OperatorId, OperatorTraits> traits_;
+  std::map<std::pair<const char*, std::size_t>, std::optional<int>> targets_;  // by where in the model their text is
   CallAttributes attributes_{model_, meter_};
   CostCase case_;
   std::string problem_;

@@ -71,6 +71,11 @@ class DeviceSources {
   /// Number of a canonical name, added on first use; kManyDevices, which stands for any, past the last number.
   int number(std::string_view name);
   const std::vector<std::string>& names() const { return names_; }
+  /// Empty for kManyDevices: which of them is not known.
+  const std::string& name(int number) const {
+    static const std::string none;
+    return number < kManyDevices ? names_[static_cast<std::size_t>(number)] : none;
+  }
   static constexpr int kManyDevices = 62;
   /// Of the nodes that providers were asked for.
   const std::map<NodeId, ProviderChoice>& provider_choices() const { return choices_; }

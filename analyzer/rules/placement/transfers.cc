@@ -84,7 +84,7 @@ class Proposal {
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
   std::string best_target(const ops::DeviceSignature& roles, std::span<const ValueId> operands) const {
     if (const int tag = placement_.sources().node(node_); tag != placement::DeviceSources::kUnplaced)
-      return placement_.sources().names()[static_cast<std::size_t>(tag)];
+      return placement_.sources().name(tag);
     std::vector<std::pair<std::string, int>> votes;  // in the order of the operands
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent || roles.is_host(i)) continue;
