@@ -15,8 +15,8 @@ struct FixPlan {
   std::vector<const findings::Finding*> fixed;  ///< or other places of findings; with `fixes_used` of the same index
   std::vector<const findings::Fix*> fixes_used;
   std::size_t unsafe_left = 0;  ///< findings that only an unsafe fix would mend, and none was allowed
-  std::size_t conflicting =
-      0;  ///< findings whose fix changes what another one changes, or makes the plan too large; a second run mends them
+  /// Findings whose fix changes what another one changes, or makes the plan too large; a second run mends them.
+  std::size_t conflicting = 0;
 };
 
 /// Takes the first fix with edits of each place of each finding, safe ones only unless `unsafe`. The first finding wins
