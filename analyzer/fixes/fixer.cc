@@ -79,8 +79,8 @@ FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& fin
     }
     // What is left out now is mended in a second run, too.
     std::size_t bytes = 0;
-    for (const GraphEdit& edit : usable->edits) bytes += bytes_of(edit);
-    if (plan_bytes + bytes > kMostBytes || !taken.take(usable->edits)) {
+    for (const GraphEdit& edit : usable->edits) bytes += bytes_of(edit) - sizeof edit;
+    if ((plan_bytes > 0 && plan_bytes + bytes > kMostBytes) || !taken.take(usable->edits)) {
       ++plan.conflicting;
       return;
     }

@@ -119,9 +119,10 @@ Dim InitialFacts::extent_named(NameId name) {
   const auto [known, is_new] = named_.try_emplace(static_cast<std::uint32_t>(name));
   if (!is_new) return known->second;
   const std::string_view text = model_.text(name);
+  if (!is_extent_name(text)) return known->second;
   if (is_plain_name(text)) {
     known->second = facts_.dims().symbol(text);
-  } else if (is_extent_name(text)) {
+  } else {
     formula_bytes_ += text.size();
     known->second = formula_bytes_ <= kMaxFormulaBytes ? dim_of_name(facts_.dims(), text) : facts_.dims().symbol(text);
   }
