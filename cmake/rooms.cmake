@@ -5,7 +5,7 @@
 function(tensorlint_precompile target)
   if(TENSORLINT_PRECOMPILED_HEADERS)
     # In quotes they stay relative, so that two checkouts precompile the same text and share objects in a compiler cache.
-    list(TRANSFORM ARGN REPLACE "(.+)" "\"\\1\"")
+    list(TRANSFORM ARGN REPLACE "^([^<].*)" "\"\\1\"")
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstddef> <cstdint> <functional> <limits> <map> <memory> <optional> <set> <span> <string> <string_view>
                               <utility> <vector> <fmt/format.h> ${ARGN})
   endif()
@@ -29,6 +29,9 @@ function(tensorlint_room name)
   list(TRANSFORM ARG_LINKS PREPEND tensorlint_)
   target_link_libraries(tensorlint_${name} PUBLIC tensorlint_options fmt::fmt ${ARG_LINKS})
   target_include_directories(tensorlint_${name} SYSTEM PRIVATE ${ARG_SYSTEM_INCLUDES})
-  tensorlint_precompile(tensorlint_${name} ${ARG_PRECOMPILED})
+  list(LENGTH ARG_SOURCES count)
+  if(count GREATER 2)  # what fewer files read takes less time than to precompile it
+    tensorlint_precompile(tensorlint_${name} ${ARG_PRECOMPILED})
+  endif()
   set_property(GLOBAL APPEND PROPERTY TENSORLINT_ROOMS tensorlint_${name})
 endfunction()

@@ -279,12 +279,12 @@ std::string behind_links(const std::string& output, const Model& model) {
   return file == nullptr ? output : file.get();
 }
 
-std::string quoted(std::string_view name) { return fmt::format("`{}`", name); }
+std::string in_backticks(std::string_view name) { return fmt::format("`{}`", name); }
 
 std::string list(const std::vector<Data>& files) {
-  const std::string first = quoted(files[0].location);
+  const std::string first = in_backticks(files[0].location);
   if (files.size() == 1) return first;
-  return files.size() == 2 ? fmt::format("{} and {}", first, quoted(files[1].location))
+  return files.size() == 2 ? fmt::format("{} and {}", first, in_backticks(files[1].location))
                            : fmt::format("{} and {} more files", first, files.size() - 1);
 }
 

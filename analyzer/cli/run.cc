@@ -70,6 +70,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
 int run_model(RunOptions options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
+  if (options.device.empty()) return refuse("`` is not a device: cpu, cuda:N or emulated:N");
   if (!options.force)
     if (const int refused = check_in_time(path, options); refused != kExitClean) return refused;
   return start_runtime(arguments_of(path, options));
@@ -102,7 +103,8 @@ class Run : public Command {
                  "with --device: the kernels that are worth their copies (default with cuda:N), or all");
     options.text("--products", options_.products, "kernels|cublaslt|cublaslt-tf32",
                  "with --device: our kernels for matrix products (default), or cublasLt, in tf32 for float32");
-    options.text("--cublaslt", options_.cublaslt, "FILE", "of --products: the library (default: libcublasLt.so.13)");
+    options.text("--cublaslt", options_.cublaslt, "FILE",
+                 "of --products: the library (default: libcublasLt.so.13, else .12)");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
   }

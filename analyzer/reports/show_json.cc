@@ -30,6 +30,8 @@ constexpr std::size_t kIdentifierLength = 1000;
 constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
 /// An element on a line of its own, with its indentation.
 constexpr std::size_t kBytesOfElement = 32;
+/// A constant extent of 19 digits, and what stands around the type of an element.
+constexpr std::size_t kBytesOfExtent = 24, kBytesOfType = 128;
 
 std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
@@ -50,14 +52,15 @@ class FactPrinter {
   FactPrinter(const dataflow::Analysis& analysis, bool all_symbols)
       : facts_(analysis.facts()),
         all_symbols_(all_symbols),
-        formula_bytes_(kFormulaBytes + kFormulaBytesPerNode * analysis.model().nodes.size()) {}
+        room_(kFormulaBytes + kFormulaBytesPerNode * analysis.model().nodes.size()) {}
 
   Json print(const Fact& fact, const std::vector<std::string>& device_names, Taint taint) {
     Json json = print(fact);
     if (const auto assumed = assumed_aspects(taint); !assumed.empty()) json["assumed"] = assumed;
     if (!json.contains("dtype")) return json;
     json["device"] = Json::array();
-    for (const std::string& name : device_names) json["device"].push_back(identifier(name));
+    for (const std::string& name : device_names)
+      if (take(name.size() + kBytesOfElement)) json["device"].push_back(identifier(name));
     return json;
   }
 
@@ -70,17 +73,19 @@ class FactPrinter {
       case ValueKind::kSequence: {
         const std::span<const Dim> length = facts_.dims_of(fact.shape);
         return {{"kind", to_text(fact.kind)},
-                {"element", print(facts_.fact(fact.element))},
+                {"element", element_json(fact)},
                 {"length", length.size() == 1 ? dim_json(length.front()) : Json()}};
       }
       case ValueKind::kOptional:
-        return {{"kind", to_text(fact.kind)}, {"element", print(facts_.fact(fact.element))}};
+        return {{"kind", to_text(fact.kind)}, {"element", element_json(fact)}};
       case ValueKind::kMap:
         return {{"kind", to_text(fact.kind)}};
       default:
         return tensor(fact);
     }
   }
+
+  Json element_json(const Fact& fact) { return take(kBytesOfType) ? print(facts_.fact(fact.element)) : Json(); }
 
   Json tensor(const Fact& fact) {
     Json json = Json::object();
@@ -90,7 +95,8 @@ class FactPrinter {
     json["range"] = range_json(fact.range, fact.dtypes);
     const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
     if (!fact.range.nan && !integers) json["nan"] = false;
-    if (const Content* content = facts_.content(fact.content); content != nullptr && has_room(*content)) {
+    if (const Content* content = facts_.content(fact.content);
+        content != nullptr && take(kBytesOfElement * content->size())) {
       if (content->floats.empty()) {
         json["contents"] = dims_json(content->integers);
       } else {
@@ -102,16 +108,16 @@ class FactPrinter {
     return json;
   }
 
-  bool has_room(const Content& content) {
-    const std::size_t bytes = kBytesOfElement * content.size();
-    if (bytes > formula_bytes_) return leave_out();
-    formula_bytes_ -= bytes;
+  /// Whether there is room for so much.
+  bool take(std::size_t bytes) {
+    if (bytes > room_) return leave_out();
+    room_ -= bytes;
     return true;
   }
 
   /// What is asked for, and all after it.
   bool leave_out() {
-    formula_bytes_ = 0;
+    room_ = 0;
     left_out_ = true;
     return false;
   }
@@ -124,8 +130,8 @@ class FactPrinter {
 
   Json dim_json(Dim dim) {
     DimPool& dims = facts_.dims();
-    if (const auto extent = dims.as_constant(dim)) return *extent;
-    if (formula_bytes_ == 0) {
+    if (const auto extent = dims.as_constant(dim)) return take(kBytesOfExtent) ? Json(*extent) : Json();
+    if (room_ == 0) {
       left_out_ = true;
       return {};
     }
@@ -134,11 +140,11 @@ class FactPrinter {
     if (is_new) known->second = formula_of(dim);
     const std::string& text = known->second;
     if (text.empty()) return {};
-    if (text.size() > formula_bytes_) {
+    if (text.size() > room_) {
       leave_out();
       return {};
     }
-    formula_bytes_ -= text.size();
+    room_ -= text.size();
     return escape_for_display(text, 4 * text.size());
   }
 
@@ -155,7 +161,7 @@ class FactPrinter {
     }
     std::string text = dims.to_text(dim);
     if (!is_cut_off(text)) return text;
-    formula_bytes_ -= std::min(formula_bytes_, text.size());  // written in vain
+    room_ -= std::min(room_, text.size());  // written in vain
     return {};
   }
 
@@ -168,7 +174,7 @@ class FactPrinter {
 
   FactStore& facts_;
   bool all_symbols_;
-  std::size_t formula_bytes_;
+  std::size_t room_;
   bool left_out_ = false;
   std::unordered_map<std::uint32_t, std::string> formulas_;  // by id of the dim
 };

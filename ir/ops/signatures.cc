@@ -185,6 +185,7 @@ class SignatureCheck {
     if (!type.ranked) return fact;
     Dims dims;
     for (const std::string& text : type.dims) {
+      pool_.shared_meter()->charge(text.size());  // read again by each call
       // A name of an operand that was left out, or has no known shape, is an extent of its own.
       std::set<std::string, std::less<>> names;
       add_names(text, names);
@@ -234,6 +235,7 @@ class SignatureCheck {
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
       const std::string& text = type.dims[axis];
       if (text == "?") continue;
+      pool_.shared_meter()->charge(text.size() / 2);
       Dim wanted;
       if (const auto number = number_of(text)) {
         wanted = pool_.constant(*number);

@@ -97,12 +97,12 @@ struct KlDivergenceOp {
   }
 };
 
-/// e^t (t - x): the target is a log-probability.
+/// e^t (t - x): the target is a log-probability. NaN for one of -infinity, as in PyTorch.
 struct KlDivergenceLogOp {
   template <typename C>
   static TL_HOST_DEVICE ValueAndSlope<C> at(C x, C t, const PointwiseOptions<C>&) {
     const C p = exponential(t);
-    return {p == C{0} ? C{0} : p * (t - x), -p};
+    return {p * (t - x), -p};
   }
 };
 

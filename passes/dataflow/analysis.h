@@ -35,6 +35,7 @@ struct AnalysisOptions {
   std::shared_ptr<const ops::Signatures> signatures;            ///< of operators without a schema; null: none
   std::string default_device = "cpu";
   std::uint64_t max_visits = 0;  ///< of the budget; 0: kVisitsPerNode for each node
+  bool believes_shapes = true;   ///< that results are declared with; a run, which knows better, does not
   std::shared_ptr<Meter> meter;  ///< of the input; null: one of its own, as meter_of makes it
 };
 

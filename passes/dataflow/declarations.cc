@@ -58,7 +58,7 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
     if (fact.shape == ShapeId::kUnranked) {
       ops::Dims dims = ops::copy_dims(wanted);
       for (Dim& dim : dims)
-        if (!main && !facts_.dims().as_constant(dim)) dim = Dim();
+        if (!options_.believes_shapes || (!main && !facts_.dims().as_constant(dim))) dim = Dim();
       fact.shape = facts_.intern_shape(dims);
     } else {
       const auto have = facts_.dims_of(fact.shape);
@@ -73,7 +73,7 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
           other_shape();
           return;
         }
-        if (have[axis].is_unknown() && (main || y)) merged[axis] = wanted[axis];
+        if (options_.believes_shapes && have[axis].is_unknown() && (main || y)) merged[axis] = wanted[axis];
       }
       fact.shape = facts_.intern_shape(merged);
     }

@@ -8,10 +8,14 @@
 namespace tensorlint::dataflow {
 
 FactId EqualityScope::rewritten(FactId id) {
+  const Fact& before = facts_.fact(id);
+  const bool has_dims = before.shape != ShapeId::kUnranked && !facts_.dims_of(before.shape).empty();
+  if (!has_dims && before.content == ContentId::kNone && before.element == FactId::kTop) return id;
   const std::uint64_t key = state_.number << 32 | static_cast<std::uint64_t>(id);
   if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
   if (left_ == 0) return id;
-  Fact fact = facts_.fact(id);
+  --left_;
+  Fact fact = before;
   const auto rewritten = [this](std::span<const Dim> dims) {
     left_ -= std::min<std::uint64_t>(left_, dims.size());
     ops::Dims result = ops::copy_dims(dims);
@@ -24,6 +28,7 @@ FactId EqualityScope::rewritten(FactId id) {
   if (fact.element != FactId::kTop) fact.element = canonical(fact.element);
   const FactId result = facts_.intern(fact);
   canonical_.emplace(key, result);
+  memory_.add(kBytesOfEntry);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/meter.h"
 #include "ir/facts/equalities.h"
 #include "ir/facts/fact.h"
 
@@ -14,7 +15,7 @@ namespace tensorlint::dataflow {
 /// The equalities of extents that hold in the scope under way, and facts in terms of the symbols that these leave.
 class EqualityScope {
  public:
-  EqualityScope(FactStore& facts, std::size_t nodes) : facts_(facts) { grow(nodes); }
+  EqualityScope(FactStore& facts, std::size_t nodes) : facts_(facts), memory_(facts.meter()) { grow(nodes); }
 
   /// The model has got `nodes` by now. Where loops learn anew in each iteration, facts are rewritten in each: past so
   /// many extents and elements they stay as they are.
@@ -45,7 +46,10 @@ class EqualityScope {
 
   FactId rewritten(FactId id);
 
+  static constexpr std::uint64_t kBytesOfEntry = 48;
+
   FactStore& facts_;
+  KeptMemory memory_;
   Checkpoint state_;
   std::uint64_t states_ = 0;
   std::uint64_t granted_ = 0,

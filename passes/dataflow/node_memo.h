@@ -53,6 +53,8 @@ class NodeMemo {
 
   /// `node` has the attributes of the call: they are compared with later calls.
   void remember(std::uint64_t key, NodeId node, std::span<const FactId> operands, std::span<const FactId> results) {
+    if (facts_.size() + operands.size() + results.size() > std::max(kFactsAtLeast, kFactsPerNode * model_.nodes.size()))
+      return;
     const std::uint64_t end = key + kMaxSharers;
     while (key != end && index_.find(key) != 0) ++key;
     if (key == end) return;
@@ -65,6 +67,8 @@ class NodeMemo {
   }
 
  private:
+  /// Of 4 bytes each. What is inferred for one node in many visits may be more than there is room for.
+  static constexpr std::size_t kFactsAtLeast = std::size_t{1} << 20, kFactsPerNode = 16;
   static constexpr std::uint64_t kMaxSharers = 8;  // of one key: attributes that never compare equal share theirs
 
   struct Entry {

@@ -64,8 +64,8 @@ void Solver::visit_node(NodeId id) {
     frame.taints.push_back(operand.taint);
     any |= operand.taint;
   }
-  const std::uint64_t cost =
-      depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
+  // What is visited once costs no more than its reading; a solve with a limit of its own is one of many.
+  const std::uint64_t cost = depth_ == 0 && options_.max_visits == 0 ? 1 : 1 + weight_of(node) / 16;
   if (!budget_.take(cost)) {
     give_up(id, Gap::kBudget);
     return;

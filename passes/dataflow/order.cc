@@ -18,43 +18,36 @@ struct Use {
   ValueId value;
 };
 
-/// Uses of values that nodes of `graph` make, by nodes of it and by bodies inside it.
+/// Of each value that a node of another graph makes, by nodes and outputs of the body.
 template <typename Visit>
-void for_each_use(const Model& model, GraphId graph, const std::vector<GraphId>& inner, Visit visit) {
-  const auto visit_value = [&](NodeId user, ValueId id) {
+void for_each_capture(const Model& model, GraphId body, Visit visit) {
+  const Graph& graph = model.graph(body);
+  const auto visit_value = [&](ValueId id) {
     if (id == ValueId::kAbsent) return;
     const Value& value = model.value(id);
-    if (value.origin == ValueOrigin::kNode && value.graph == graph && user != NodeId::kNone) visit(Use{user, id});
+    if (value.origin == ValueOrigin::kNode && value.graph != body) visit(id, value.graph);
   };
-  const Graph& self = model.graph(graph);
-  for (const NodeId node : self.nodes)
-    for (const ValueId id : model.operands(model.node(node))) visit_value(node, id);
-  for (const GraphId body : inner) {
-    const Graph& bound = model.graph(body);
-    const NodeId user = ancestor_in(model, bound.owner, graph);
-    for (const NodeId node : bound.nodes)
-      for (const ValueId id : model.operands(model.node(node))) visit_value(user, id);
-    for (const ValueId id : bound.outputs) visit_value(user, id);
+  for (const NodeId node : graph.nodes)
+    for (const ValueId id : model.operands(model.node(node))) visit_value(id);
+  for (const ValueId id : graph.outputs) visit_value(id);
+}
+
+/// Uses of values that nodes of `graph` make, by nodes of it and, as `inner` has them, by bodies inside it.
+template <typename Visit>
+void for_each_use(const Model& model, GraphId graph, const std::vector<Use>& inner, Visit visit) {
+  for (const NodeId node : model.graph(graph).nodes) {
+    for (const ValueId id : model.operands(model.node(node))) {
+      if (id == ValueId::kAbsent) continue;
+      const Value& value = model.value(id);
+      if (value.origin == ValueOrigin::kNode && value.graph == graph) visit(Use{node, id});
+    }
   }
+  for (const Use& use : inner) visit(use);
 }
 
-}  // namespace
-
-BodiesByGraph bodies_by_graph(const Model& model) {
-  BodiesByGraph bodies(model.graphs.size());
-  for (const GraphId id : model.graphs.ids())
-    if (model.graph(id).kind == GraphKind::kSubgraph) bodies[model.graph(id).parent].push_back(id);
-  return bodies;
-}
-
-NodeOrder order_nodes(const Model& model, GraphId graph_id, const BodiesByGraph& bodies) {
+NodeOrder order_of(const Model& model, GraphId graph_id, const std::vector<Use>& inner) {
   NodeOrder order;
   const Graph& graph = model.graph(graph_id);
-  std::vector<GraphId> inner = bodies[graph_id];
-  for (std::size_t i = 0; i < inner.size(); ++i) {
-    const std::vector<GraphId>& deeper = bodies[inner[i]];
-    inner.insert(inner.end(), deeper.begin(), deeper.end());
-  }
 
   bool sorted = true;
   for_each_use(model, graph_id, inner, [&](Use use) {
@@ -102,6 +95,50 @@ NodeOrder order_nodes(const Model& model, GraphId graph_id, const BodiesByGraph&
   for (EarlyUse& use : order.early_uses)
     use.in_cycle = is_cyclic(use.user) && is_cyclic(model.value(use.value).producer);
   return order;
+}
+
+}  // namespace
+
+BodiesByGraph bodies_by_graph(const Model& model) {
+  BodiesByGraph bodies(model.graphs.size());
+  for (const GraphId id : model.graphs.ids())
+    if (model.graph(id).kind == GraphKind::kSubgraph) bodies[model.graph(id).parent].push_back(id);
+  return bodies;
+}
+
+NodeOrder order_nodes(const Model& model, GraphId graph, const BodiesByGraph& bodies) {
+  std::vector<Use> uses;
+  std::vector<GraphId> inner = bodies[graph];
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const std::vector<GraphId>& deeper = bodies[inner[i]];
+    inner.insert(inner.end(), deeper.begin(), deeper.end());
+    const NodeId user = ancestor_in(model, model.graph(inner[i]).owner, graph);
+    for_each_capture(model, inner[i], [&](ValueId value, GraphId from) {
+      if (from == graph && user != NodeId::kNone) uses.push_back({user, value});
+    });
+  }
+  return order_of(model, graph, uses);
+}
+
+NodeOrders order_all_nodes(const Model& model) {
+  IdVector<GraphId, std::vector<Use>> uses(model.graphs.size());
+  IdVector<GraphId, NodeId> user_in(model.graphs.size(), NodeId::kNone);
+  for (const GraphId body : model.graphs.ids()) {
+    if (model.graph(body).kind != GraphKind::kSubgraph) continue;
+    const auto for_each_graph_around = [&](const auto& visit) {
+      for (NodeId user = model.graph(body).owner; user != NodeId::kNone;
+           user = model.graph(model.node(user).graph).owner)
+        visit(model.node(user).graph, user);
+    };
+    for_each_graph_around([&](GraphId graph, NodeId user) { user_in[graph] = user; });
+    for_each_capture(model, body, [&](ValueId value, GraphId from) {
+      if (user_in[from] != NodeId::kNone) uses[from].push_back({user_in[from], value});
+    });
+    for_each_graph_around([&](GraphId graph, NodeId) { user_in[graph] = NodeId::kNone; });
+  }
+  NodeOrders orders(model.graphs.size());
+  for (const GraphId graph : model.graphs.ids()) orders[graph] = order_of(model, graph, uses[graph]);
+  return orders;
 }
 
 }  // namespace tensorlint::dataflow

@@ -27,4 +27,8 @@ BodiesByGraph bodies_by_graph(const Model& model);
 /// A node that holds subgraphs depends on what these capture.
 NodeOrder order_nodes(const Model& model, GraphId graph, const BodiesByGraph& bodies);
 
+/// The same of each graph, in one pass over the model: bodies may lie deep in each other.
+using NodeOrders = IdVector<GraphId, NodeOrder>;
+NodeOrders order_all_nodes(const Model& model);
+
 }  // namespace tensorlint::dataflow

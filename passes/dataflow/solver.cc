@@ -55,6 +55,8 @@ void Solver::run() {
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
   const Graph& main = model_.graph(GraphId::kMain);
   for (const ValueId input : main.inputs) current_[input] = {initial_facts_.input(input), {}};
+  NodeOrders orders = order_all_nodes(model_);
+  for (const GraphId id : model_.graphs.ids()) state(id).order = std::move(orders[id]);
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
   out_.visits_ = budget_.spent();
@@ -84,8 +86,8 @@ void Solver::visit_graph(GraphId id) {
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))
     current_[initializer] = {initial_facts_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
-  if (depth_ != 0) budget_.charge(nodes.cyclic.size() / 4);  // these are not visited
   for (const NodeId node : nodes.cyclic) {
+    if (depth_ != 0) budget_.charge(1 + model_.node(node).result_count / 2);  // these are not visited
     note_gap(node, Gap::kCycle);
     for (const ValueId result : model_.results(model_.node(node)))
       if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, everything_tainted()};
@@ -112,7 +114,8 @@ void Solver::commit(GraphId id) {
     out_.taints_[value] |= from.taint;
   };
   for (const ValueId value : graph.inputs) move(value);
-  for (const ValueId value : graph.initializers) move(value);
+  if (first)
+    for (const ValueId value : graph.initializers) move(value);  // the same in all visits
   for (const NodeId node : graph.nodes)
     for (const ValueId value : model_.results(model_.node(node))) move(value);
 }

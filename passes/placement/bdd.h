@@ -30,6 +30,7 @@ class BddStore {
   /// `meter`: of the input; where it is spent, the store is full. `limit`: of nodes and remembered operations together,
   /// some 200 bytes and 1 us each; models that people write take a few thousand.
   explicit BddStore(Meter& meter, std::size_t limit = std::size_t{1} << 17);
+  Meter& meter() const { return meter_; }
 
   Bdd leaf(std::uint32_t value);
   /// True where the choice is.

@@ -14,6 +14,7 @@ namespace tensorlint::placement {
 namespace {
 
 constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
+constexpr std::size_t kMaxParts = 64;     // that are chosen in different ways
 
 /// Two hashes of a text that is given word by word.
 struct Digest {
@@ -122,18 +123,28 @@ Bdd LoopStates::rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf) 
 void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named) {
   const std::uint32_t key = next_key_;
   next_key_ += 3;
-  // What no new choice decides stays as it is: outcomes of thousands of values would be long.
-  std::vector<Bdd*> parts;
+  // What no new choice decides stays as it is, and what is chosen alike is one part: outcomes of thousands of values
+  // would be long.
+  std::vector<Bdd> parts;
+  std::map<std::uint32_t, std::size_t> numbers;
+  std::vector<std::pair<Bdd*, std::size_t>> places;
+  const auto add = [&](Bdd& d) {
+    if (!is_new(d, old)) return;
+    const auto [known, is_added] = numbers.try_emplace(d.id, parts.size());
+    if (is_added) parts.push_back(d);
+    places.emplace_back(&d, known->second);
+  };
   for (Placed& placed : state) {
-    if (is_new(placed.device, old)) parts.push_back(&placed.device);
-    if (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula, old))
-      parts.push_back(&placed.content.formula);
+    add(placed.device);
+    if (placed.content.kind == Element::Kind::kFormula) add(placed.content.formula);
   }
+  store_.meter().charge(4 * places.size());
+  if (parts.size() > kMaxParts) return;
   // An outcome: the leaves of all parts.
   Numbered<std::vector<std::uint32_t>> outcomes;
   Bdd joint = store_.leaf(outcomes.number({}));
-  for (const Bdd* const part : parts)
-    joint = store_.map2(key, joint, *part, [&](std::uint32_t known, std::uint32_t leaf) {
+  for (const Bdd part : parts)
+    joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
       std::vector<std::uint32_t> leaves = outcomes[known];
       leaves.push_back(leaf);
       return outcomes.number(std::move(leaves));
@@ -177,7 +188,8 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols:
         joint, [&](Bdd d, Bdd low, Bdd high) { return store_.ite(store_.choice(store_.variable(d)), high, low); },
         chosen);
   };
-  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = part(i);
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = part(i);
+  for (const auto& [place, number] : places) *place = parts[number];
 }
 
 }  // namespace tensorlint::placement

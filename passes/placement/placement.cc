@@ -87,11 +87,13 @@ dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId v
 
 Placement place(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   std::map<std::uint64_t, TripClasses> classes;
+  dataflow::NodeOrders orders;
   for (int pass = 1;; ++pass) {
     Placement placement(analysis, options);
     placement.any_source_ = placement.sources_.any() || options.default_device != "cpu";
     if (!placement.any_source_) return placement;
-    if (Placer(analysis, placement, classes).run() || pass == kMaxPasses) return placement;
+    if (pass == 1) orders = dataflow::order_all_nodes(analysis.model());
+    if (Placer(analysis, orders, placement, classes).run() || pass == kMaxPasses) return placement;
   }
 }
 

@@ -11,7 +11,8 @@ constexpr std::uint64_t kStepsPerVisit = 64;
 
 }  // namespace
 
-Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes)
+Placer::Placer(const dataflow::Analysis& analysis, const dataflow::NodeOrders& orders, Placement& out,
+               std::map<std::uint64_t, TripClasses>& classes)
     : analysis_(analysis),
       model_(analysis.model()),
       out_(out),
@@ -23,7 +24,7 @@ Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std:
       loop_states_(store_, symbols_),
       records_(model_, sources_, lattice_, symbols_, analysis.facts().meter()),
       current_(model_.values.size()),
-      bodies_(dataflow::bodies_by_graph(model_)),
+      orders_(orders),
       graphs_(model_.graphs.size()),
       attributes_(model_, analysis.facts().meter()),
       budget_(std::max<std::uint64_t>(dataflow::kVisitsAtLeast, dataflow::kVisitsPerNode * model_.nodes.size())) {
@@ -51,8 +52,8 @@ bool Placer::run() {
 
 void Placer::visit_graph(GraphId id, Bdd guard) {
   GraphState& state = this->state(id);
-  if (!state.order) state.order = dataflow::order_nodes(model_, id, bodies_);
-  const dataflow::NodeOrder& nodes = *state.order;
+  if (analysis_.facts().meter().is_spent()) return;  // nothing of what is found will be reported
+  const dataflow::NodeOrder& nodes = orders_[id];
   state.is_active = true;
   for (const ValueId initializer : model_.graph(id).initializers) {
     const Bdd place = home(initializer);

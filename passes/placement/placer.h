@@ -42,7 +42,9 @@ struct TripClasses {
 class Placer {
  public:
   /// `classes`: by Symbols::source; kept between passes.
-  Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes);
+  /// `orders`: order_all_nodes of the model.
+  Placer(const dataflow::Analysis& analysis, const dataflow::NodeOrders& orders, Placement& out,
+         std::map<std::uint64_t, TripClasses>& classes);
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
 
@@ -61,9 +63,8 @@ class Placer {
     std::vector<Placed> operands, results;
   };
   struct GraphState {
-    std::optional<dataflow::NodeOrder> order;  // made on first use
-    bool is_active = false;                    // being visited now
-    std::vector<Summary> summaries;            // of a function
+    bool is_active = false;          // being visited now
+    std::vector<Summary> summaries;  // of a function
   };
 
   GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }
@@ -153,7 +154,7 @@ class Placer {
   PlacementRecords records_;
   IdVector<OperatorId, OperatorTraits> traits_;
   IdVector<ValueId, Placed> current_;  // of the visit under way
-  dataflow::BodiesByGraph bodies_;
+  const dataflow::NodeOrders& orders_;
   std::vector<GraphState> graphs_;
   std::map<std::string_view, int> targets_;  // devices of Transfers, as written
   std::set<NodeId> limited_;

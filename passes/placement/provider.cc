@@ -19,6 +19,9 @@ std::span<const std::string_view> provider_table_names();
 
 namespace {
 
+/// Type variables of one row, each of which is compared with each operand; built-in rows have fewer than 30.
+constexpr std::size_t kMaxTypes = 64;
+
 std::string_view next_word(std::string_view& rest) {
   while (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
@@ -53,6 +56,7 @@ std::string parse_types(std::string_view text, ProviderKernel& kernel) {
     dtypes = dtypes | *dtype;
     rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
   }
+  if (kernel.types.size() == kMaxTypes) return fmt::format("more than {} type variables", kMaxTypes);
   kernel.types.emplace_back(text.substr(0, equals), dtypes);
   return {};
 }
@@ -101,9 +105,9 @@ class Chooser {
   }
 
   std::map<NodeId, ProviderChoice> run() {
-    const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(model_);
-    for (std::size_t g = 0; g < model_.graphs.size(); ++g)
-      for (const NodeId node : dataflow::order_nodes(model_, static_cast<GraphId>(g), bodies).nodes) choose(node);
+    const dataflow::NodeOrders orders = dataflow::order_all_nodes(model_);
+    for (const GraphId graph : model_.graphs.ids())
+      for (const NodeId node : orders[graph].nodes) choose(node);
     return std::move(choices_);
   }
 

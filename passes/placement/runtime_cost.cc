@@ -57,16 +57,15 @@ struct Answers {
 
 class Run {
  public:
-  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const dataflow::BodiesByGraph& bodies,
-      Answers& answers, std::uint64_t& budget, std::uint64_t last_step, std::map<GraphId, dataflow::NodeOrder>& orders)
+  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const dataflow::NodeOrders& orders, Answers& answers,
+      std::uint64_t& budget, std::uint64_t last_step)
       : analysis_(analysis),
         model_(analysis.model()),
         sources_(sources),
-        bodies_(bodies),
+        orders_(orders),
         answers_(answers),
         budget_(budget),
         last_step_(last_step),
-        orders_(orders),
         meter_(analysis.facts().meter()),
         current_(model_.values.size()) {
     case_.cost.bytes = case_.cost.setup_bytes = dims().constant(0);
@@ -156,9 +155,7 @@ class Run {
       make(initializer, home(initializer));
       buffer(initializer).stored = true;
     }
-    const auto [known, added] = orders_.try_emplace(id);
-    if (added) known->second = dataflow::order_nodes(model_, id, bodies_);
-    const dataflow::NodeOrder& order = known->second;
+    const dataflow::NodeOrder& order = orders_[id];
     if (!order.cyclic.empty()) return stop("the graph has a cycle");
     for (const NodeId node : order.nodes) {
       if (!problem_.empty()) return;
@@ -377,11 +374,10 @@ class Run {
   const dataflow::Analysis& analysis_;
   const Model& model_;
   DeviceSources& sources_;
-  const dataflow::BodiesByGraph& bodies_;
+  const dataflow::NodeOrders& orders_;
   Answers& answers_;
   std::uint64_t& budget_;
   std::uint64_t last_step_;  // of the meter
-  std::map<GraphId, dataflow::NodeOrder>& orders_;
   Meter& meter_;
   IdVector<ValueId, std::uint32_t> current_;            // its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
@@ -415,17 +411,16 @@ const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
 RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   RuntimeCost cost;
   DeviceSources sources(analysis, options);
-  const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(analysis.model());
+  const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
   const Meter& meter = analysis.meter();
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() - kMaxCostSteps;
   const std::uint64_t last_step = std::min({meter.steps(), meter.steps_allowed(), kMost}) + kMaxCostSteps;
-  std::map<GraphId, dataflow::NodeOrder> orders;
   do {
     if (cost.cases.size() == kMaxCostCases) cost.unknown = kTooManyCases;
     if (!cost.unknown.empty()) break;
-    Run run(analysis, sources, bodies, answers, budget, last_step, orders);
+    Run run(analysis, sources, orders, answers, budget, last_step);
     CostCase found = run.run();
     cost.unknown = run.problem();
     cost.cases.push_back(std::move(found));

@@ -9,6 +9,7 @@ Element Symbols::open(ValueId value) {
   const bool is_bool = fact.dtypes == DTypeSet(DType::kBool);
   if (!is_bool && !(fact.dtypes == DTypeSet(DType::kInt64)) && !(fact.dtypes == DTypeSet(DType::kInt32))) return {};
   if (fact.shape != ShapeId::kUnranked) {
+    analysis_.facts().meter().charge(analysis_.facts().dims_of(fact.shape).size());
     for (const Dim dim : analysis_.facts().dims_of(fact.shape))
       if (const auto extent = analysis_.facts().dims().as_constant(dim); extent && *extent != 1) return {};
   }
@@ -19,6 +20,7 @@ Element Symbols::open(ValueId value) {
 Element Symbols::fresh(ValueId value) {
   Element content{.kind = Element::Kind::kSymbol, .symbol = static_cast<std::uint32_t>(sources_.size())};
   sources_.push_back(static_cast<std::uint64_t>(value));
+  memory_.add(2 * sizeof sources_.front());  // as much again while it grows
   return content;
 }
 

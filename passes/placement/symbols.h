@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/meter.h"
 #include "ir/ops/opcode.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/bdd.h"
@@ -36,7 +37,8 @@ struct Placed {
 /// The conditions and numbers that the facts leave open, and the variables that stand for them in diagrams.
 class Symbols {
  public:
-  Symbols(const dataflow::Analysis& analysis, BddStore& store) : analysis_(analysis), store_(store) {}
+  Symbols(const dataflow::Analysis& analysis, BddStore& store)
+      : analysis_(analysis), store_(store), memory_(analysis.facts().meter()) {}
 
   static constexpr std::size_t kMaxVariables = 1024;
   struct Variable {
@@ -74,6 +76,7 @@ class Symbols {
  private:
   const dataflow::Analysis& analysis_;
   BddStore& store_;
+  KeptMemory memory_;
   std::vector<std::uint64_t> sources_;  // by symbol
   std::vector<Variable> variables_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> variable_of_;

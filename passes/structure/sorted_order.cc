@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "passes/dataflow/order.h"
-
 namespace tensorlint::structure {
 namespace {
 
@@ -81,8 +79,11 @@ std::vector<NodeId> operands_first(const Graph& graph, const IdVector<NodeId, st
 }  // namespace
 
 SortedOrder SortedOrders::of(GraphId graph) {
-  if (operands_.empty()) operands_ = operand_nodes(model_);
-  dataflow::NodeOrder waiting = dataflow::order_nodes(model_, graph, dataflow::bodies_by_graph(model_));
+  if (operands_.empty()) {
+    operands_ = operand_nodes(model_);
+    orders_ = dataflow::order_all_nodes(model_);
+  }
+  dataflow::NodeOrder waiting = orders_[graph];
   waiting.nodes.insert(waiting.nodes.end(), waiting.cyclic.begin(), waiting.cyclic.end());
   SortedOrder up = with_fewest_moves(operands_first(model_.graph(graph), operands_)),
               down = with_fewest_moves(std::move(waiting.nodes));

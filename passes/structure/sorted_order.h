@@ -5,6 +5,7 @@
 
 #include "base/id_vector.h"
 #include "ir/graph/model.h"
+#include "passes/dataflow/order.h"
 
 namespace tensorlint::structure {
 
@@ -23,7 +24,8 @@ class SortedOrders {
 
  private:
   const Model& model_;
-  IdVector<NodeId, std::vector<NodeId>> operands_;  // made on first use
+  IdVector<NodeId, std::vector<NodeId>> operands_;  // made on first use, like the next
+  dataflow::NodeOrders orders_;
 };
 
 }  // namespace tensorlint::structure

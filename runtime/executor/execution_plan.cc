@@ -24,6 +24,7 @@ constexpr std::size_t kNearest = 64;
 /// The inputs of a run as declarations, so that facts have its extents.
 dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostValue> inputs) {
   dataflow::AnalysisOptions options;
+  options.believes_shapes = false;
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < inputs.size() && i < main.inputs.size(); ++i) {
     if (!inputs[i].is_tensor()) continue;

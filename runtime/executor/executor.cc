@@ -259,8 +259,9 @@ void Executor::run_command(Frame& frame, std::size_t at) {
       const HostTensor tensor = host_tensor(command.value);
       const std::uint64_t bytes = plan.schedule.lifetimes[command.slot].bytes;
       if (tensor.bytes() != bytes)
-        throw RunFault{fmt::format("`{}` has {} bytes, not the {} that follow from the shapes of the inputs",
-                                   model_.name_of(command.value), tensor.bytes(), bytes)};
+        throw RunFault{
+            fmt::format("`{}` has {} bytes, not the {} that follow from the inputs' shapes and what the model declares",
+                        model_.name_of(command.value), tensor.bytes(), bytes)};
       device.copy_in(frame.values[command.slot], tensor.raw(), bytes);
       break;
     }
@@ -358,10 +359,13 @@ void Executor::check_labels(const Frame& frame) {
     const auto found = frame.reports.find(command.report);
     if (found == frame.reports.end() || found->second[0] == 0) continue;
     const auto* const loss = std::get_if<kernels::ClassLoss>(&frame.plan.steps[command.step].call->request);
-    const std::string what = loss == nullptr ? std::string("indices lie outside of their axis")
-                                             : fmt::format("labels lie outside of the {} classes", loss->classes);
-    throw RunFault{fmt::format("{}{} {}, the first one at position {}", described(frame.plan, command),
-                               found->second[0], what, found->second[1])};
+    const std::string where =
+        loss == nullptr ? std::string("their axis") : fmt::format("the {} classes", loss->classes);
+    const bool one = found->second[0] == 1;
+    throw RunFault{
+        fmt::format("{}{} {} outside of {}, {} at position {}", described(frame.plan, command), found->second[0],
+                    loss == nullptr ? (one ? "index lies" : "indices lie") : (one ? "label lies" : "labels lie"), where,
+                    one ? "that" : "the first one", found->second[1])};
   }
 }
 

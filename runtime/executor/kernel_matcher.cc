@@ -98,7 +98,7 @@ bool KernelMatcher::is_registered(NodeId node) {
   else if (missing.kind == Kind::kVersion)
     leave(node, fmt::format("there is no kernel for version {} of its operator", op.schema->since_version));
   else if (op.function != GraphId::kNone && model_.text(op.domain) != "tensorlint")
-    leave(node, "functions of the model run in the interpreter");
+    leave(node, "a call of a function, whose nodes have places of their own");
   else if (missing.kind == Kind::kNothing)
     return true;
   else if (constants_.contains(node))
@@ -133,6 +133,17 @@ std::optional<Extents> KernelMatcher::extents(ValueId value) const {
       return std::nullopt;
   }
   return known;
+}
+
+bool KernelMatcher::knows_elements(ValueId value) const {
+  if (value == ValueId::kAbsent) return true;
+  const auto shape = extents(value);
+  if (shape && count(*shape) == 0) return true;
+  const FactStore& facts = analysis_.facts();
+  const Content* const content = facts.content(analysis_.fact(value).content);
+  return content != nullptr && std::ranges::all_of(content->integers, [&](Dim element) {
+           return facts.dims().as_constant(element).has_value();
+         });
 }
 
 bool KernelMatcher::needs_more_results(NodeId node) const {

@@ -50,6 +50,8 @@ class KernelMatcher {
 
   std::optional<DType> dtype(ValueId value) const;
   std::optional<Extents> extents(ValueId value) const;
+  /// Each of them as a number; of no value there are none.
+  bool knows_elements(ValueId value) const;
   static std::int64_t count(std::span<const std::int64_t> extents);
   /// The dtype is one of those that losses are computed in.
   static std::optional<kernels::Dtype> loss_dtype(DType dtype);

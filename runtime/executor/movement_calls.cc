@@ -32,6 +32,7 @@ struct KernelMatcher::MovementOperator {
   std::string_view name;
   bool (KernelMatcher::*add)(const MovementNode& moved);
   bool reads_extents = false;  ///< of its first operand, and no elements
+  int shape_operand = -1;      ///< whose elements say what extents the result has, so that they have to be known
 };
 
 namespace {
@@ -79,16 +80,16 @@ std::uint64_t bits_of(DType dtype, double number) {
 void KernelMatcher::add_movement(NodeId node) {
   static constexpr MovementOperator kOperators[] = {
       {"Identity", &KernelMatcher::add_view},
-      {"Reshape", &KernelMatcher::add_view},
+      {"Reshape", &KernelMatcher::add_view, false, 1},
       {"Flatten", &KernelMatcher::add_view},
-      {"Squeeze", &KernelMatcher::add_view},
-      {"Unsqueeze", &KernelMatcher::add_view},
+      {"Squeeze", &KernelMatcher::add_view, false, 1},
+      {"Unsqueeze", &KernelMatcher::add_view, false, 1},
       {"Transpose", &KernelMatcher::add_transpose},
-      {"Expand", &KernelMatcher::add_expand},
-      {"Tile", &KernelMatcher::add_tile},
+      {"Expand", &KernelMatcher::add_expand, false, 1},
+      {"Tile", &KernelMatcher::add_tile, false, 1},
       {"Slice", &KernelMatcher::add_slice},
       {"Concat", &KernelMatcher::add_concat},
-      {"Split", &KernelMatcher::add_split},
+      {"Split", &KernelMatcher::add_split, false, 1},
       {"Pad", &KernelMatcher::add_pad},
       {"DepthToSpace", &KernelMatcher::add_depth_to_space},
       {"SpaceToDepth", &KernelMatcher::add_space_to_depth},
@@ -97,9 +98,9 @@ void KernelMatcher::add_movement(NodeId node) {
       {"GatherND", &KernelMatcher::add_gather_nd},
       {"ScatterElements", &KernelMatcher::add_scatter_elements},
       {"ScatterND", &KernelMatcher::add_scatter_nd},
-      {"ConstantOfShape", &KernelMatcher::add_fill, true},
+      {"ConstantOfShape", &KernelMatcher::add_fill, true, 0},
       {"EyeLike", &KernelMatcher::add_eye, true},
-      {"OneHot", &KernelMatcher::add_one_hot},
+      {"OneHot", &KernelMatcher::add_one_hot, false, 1},
   };
   const std::string_view name = model_.text(model_.op(model_.node(node)).name);
   const auto known = std::ranges::find(kOperators, name, &MovementOperator::name);
@@ -110,6 +111,9 @@ void KernelMatcher::add_movement(NodeId node) {
   const auto type = dtype(data), result_type = dtype(result);
   const auto shape = extents(data), result_shape = extents(result);
   if (!type || !result_type || !shape || !result_shape) return refuse("its extents are not known before the run");
+  // A declaration of the result may say otherwise than the elements do, and these may ask for what cannot be.
+  if (known->shape_operand >= 0 && !knows_elements(expressions_.operand(node, known->shape_operand)))
+    return refuse("the shape that it asks for is not known before the run");
   if (!DTypeSet::floats().contains(*result_type) && analysis_.fact(result).content != ContentId::kNone)
     return refuse("its elements are known before the run");
   const auto readers = readers_.of(result);

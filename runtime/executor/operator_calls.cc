@@ -54,12 +54,12 @@ void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
   const ValueId data = expressions_.operand(node, 0), result = expressions_.result(node);
   const auto type = dtype(data), result_type = dtype(result);
   const auto shape = extents(data), result_shape = extents(result);
+  const auto axes = expressions_.axes_of(node);
+  if (shape && !axes && !is_arg(kind)) return leave(node, "its axes are not known before the run");
   if (!type || !result_type || !shape || !result_shape) return leave(node, "its extents are not known before the run");
   // Shape computations: the interpreter is done before a copy would begin.
   if (analysis_.fact(data).content != ContentId::kNone && !DTypeSet(*type).intersects(DTypeSet::floats()))
     return leave(node, "its elements are known before the run");
-  const auto axes = expressions_.axes_of(node);
-  if (!axes && !is_arg(kind)) return leave(node, "its axes are not known before the run");
   ReductionCall request{.kind = kind, .extents = *shape, .axes = {}};
   if (is_arg(kind)) {
     const Attribute* const attribute = model_.attribute(model_.node(node), "axis");

@@ -25,11 +25,11 @@ GraphPlan::GraphPlan(const Model& model)
       fixed_nodes_(model.nodes.size()),
       fixed_operands_(model.nodes.size()),
       fixed_values_(model.values.size()) {
-  const auto bodies = dataflow::bodies_by_graph(model);
+  const dataflow::NodeOrders orders = dataflow::order_all_nodes(model);
   IdVector<NodeId, std::size_t> position(model.nodes.size(), kNever);
   IdVector<ValueId, std::size_t> last_use(model.values.size(), kNever);
   for (const GraphId graph : ids_below<GraphId>(model.graphs.size())) {
-    const dataflow::NodeOrder order = dataflow::order_nodes(model, graph, bodies);
+    const dataflow::NodeOrder& order = orders[graph];
     graphs_[graph].nodes = order.nodes;
     graphs_[graph].is_cyclic = !order.cyclic.empty();
     graphs_[graph].drops.resize(order.nodes.size());

@@ -36,6 +36,7 @@
 #include "ir/writers/text/writer.h"
 #include "passes/contract/contract.h"
 #include "passes/placement/explicit_transfers.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint {
 namespace {
@@ -43,12 +44,7 @@ namespace {
 namespace fs = std::filesystem;
 using passes::Pass;
 
-// Sanitizers cost a factor of 10 to 40.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kEach = 24;
-#else
-constexpr std::size_t kEach = 1;
-#endif
+constexpr std::size_t kEach = stride(24);
 
 /// What is left to a model of its allowance, in steps or bytes; the rest is taken before it is analysed.
 struct Room {

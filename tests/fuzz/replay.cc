@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/sanitized.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
@@ -42,11 +43,7 @@ constexpr std::array kTargets{Target{"onnx_reader", onnx_reader},
                               Target{"values", values}};
 
 // More than a second for 64 KB is a hang; a sanitizer costs a factor of 10 to 40.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::chrono::seconds kLimit{30};
-#else
-constexpr std::chrono::seconds kLimit{1};
-#endif
+constexpr std::chrono::seconds kLimit{kSanitized ? 30 : 1};
 constexpr std::size_t kLargest = std::size_t{64} << 10;
 
 std::string_view g_input;

@@ -155,6 +155,14 @@ g ({dtype}[2] x) => (y) {{ y = l.G <e = "{letter * 9000}"> (x) }}
         self.work(content, "fix", "--unsafe", "-o", self.folder / "out.onnx")
         self.work(content, "fix", "--unsafe", "--diff")
 
+    def test_a_signature_with_long_sums_in_a_loop(self):
+        results = [f"z{i}" for i in range(60)]
+        signatures = self.folder / "signatures.toml"
+        result = f'"int64[{"+".join("1" * 490)}]"'
+        signatures.write_text(f'[[operator]]\ndomain = "local"\nname = "F"\ninputs = ["int64[...]"]\noutputs = [{", ".join([result] * len(results))}]\n')
+        content = loops([wire.node("F", ["x0"], results, domain="local")])
+        self.work(content, "check", "--signatures", signatures)
+
     def test_a_configuration_with_thousands_of_axes(self):
         declared = f'"float32[{",".join(["2"] * 15_000)}]"'
         (self.folder / "tensorlint.toml").write_text(f"[inputs]\nx={declared}\nt={declared}\n")

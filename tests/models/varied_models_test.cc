@@ -31,6 +31,7 @@
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "tests/ops/varied_calls.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint {
 namespace {
@@ -46,11 +47,7 @@ constexpr std::size_t kVariedFixture = 3;
 constexpr std::size_t kVariedOther = 8;
 constexpr std::size_t kMostNodes = 40;       // of a model that is varied
 constexpr std::size_t kMostBytes = 100'000;  // of a file: weights show nothing more
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kStride = 15;
-#else
-constexpr std::size_t kStride = 1;
-#endif
+constexpr std::size_t kStride = stride(15);
 
 /// FNV-1a, folded to 16 bits: the same on every machine.
 std::string hash_of(std::string_view text) {

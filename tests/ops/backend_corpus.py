@@ -2,8 +2,9 @@
 
     backend_corpus.py FOLDER
 
-FOLDER/models holds the models one after another, FOLDER/cases.json where each begins and what its outputs are. Each model comes in
-variants: as declared; with small integer inputs as constants; and besides that with a symbol of its own for each dim of an input.
+FOLDER/models holds the models one after another, FOLDER/cases a line for each: its name, variant, operator (`-` where it has more than one
+node), place and length in bytes, and as JSON what its outputs are. Each model comes in variants: as declared; with small integer inputs as
+constants; and besides that with a symbol of its own for each dim of an input.
 """
 import json
 import math
@@ -66,10 +67,11 @@ def main():
                 data = written.SerializeToString() if written is not None else b""
                 if not data or len(data) > LARGE:
                     continue
-                cases.append({"name": name, "variant": variant, "offset": models.tell(), "length": len(data),
-                              "symbols": symbols_of(written, feeds), "outputs": outputs})
+                nodes = written.graph.node
+                record = json.dumps({"symbols": symbols_of(written, feeds), "outputs": outputs})
+                cases.append(f"{name} {variant} {nodes[0].op_type if len(nodes) == 1 else '-'} {models.tell()} {len(data)} {record}\n")
                 models.write(data)
-    (folder / "cases.json").write_text(json.dumps(cases))
+    (folder / "cases").write_text("".join(cases))
     print(f"{len(cases)} models")
 
 

@@ -24,8 +24,7 @@ namespace {
 constexpr std::string_view kListed = "tests/ops/backend_facts.expected.txt";
 
 /// The letter by which the tests are divided: the first of the operator's name.
-char letter_of(const Json& entry) {
-  const std::string name = entry["name"];
+char letter_of(std::string_view name) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(name[name.find("test_") + 5])));
 }
 
@@ -103,22 +102,22 @@ std::string range_of(const Fact& fact) {
 }
 
 /// What falls short of the record, by line of the expected file; and the contents that are known.
-std::set<std::string> facts_of(const Json& entry) {
+std::set<std::string> facts_of(const BackendCase& entry) {
   std::set<std::string> lines;
   const Result<Model> model = model_of(entry);
   EXPECT_TRUE(model) << model.error().message;
   if (!model) return lines;
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  for (const Json& output : entry["outputs"]) {
+  const Json record = entry.parsed();
+  for (const Json& output : record["outputs"]) {
     const std::string name = output["name"];
     SCOPED_TRACE(name);
     const Fact& fact = analysis.fact(model->find_value(GraphId::kMain, name));
-    const std::string recorded = recorded_shape(output), shape = shape_under(analysis, fact, entry["symbols"]);
+    const std::string recorded = recorded_shape(output), shape = shape_under(analysis, fact, record["symbols"]);
     const auto dtype = static_cast<DType>(output["dtype"].get<int>());
     const bool exact = fact.kind == ValueKind::kTensor && fact.dtypes == DTypeSet(dtype) && shape == recorded;
-    if (fact.kind == ValueKind::kTensor) expect_inside(analysis, fact, output, entry["symbols"]);
-    const std::string title =
-        fmt::format("{} {} {}", entry["name"].get<std::string>(), entry["variant"].get<std::string>(), name);
+    if (fact.kind == ValueKind::kTensor) expect_inside(analysis, fact, output, record["symbols"]);
+    const std::string title = fmt::format("{} {}", entry.title(), name);
     if (!exact)
       lines.insert(fmt::format("{}: {}{} for {}{}", title, fact.dtypes.to_text(), shape, to_text(dtype), recorded));
     if (const std::string_view content = content_of(analysis, fact, output); !content.empty())
@@ -135,10 +134,10 @@ TEST_P(BackendFacts, AreThoseThatTheTestsRecord) {
   std::set<std::string> expected, found;
   std::istringstream listed(read_all(std::string(kListed)));
   for (std::string line; std::getline(listed, line);)
-    if (line.find("test_") != std::string::npos && letter_of({{"name", line}}) == GetParam()) expected.insert(line);
-  for (const Json& entry : Corpus::get().cases) {
-    if (letter_of(entry) != GetParam()) continue;
-    SCOPED_TRACE(entry["name"].get<std::string>() + " " + entry["variant"].get<std::string>());
+    if (line.find("test_") != std::string::npos && letter_of(line) == GetParam()) expected.insert(line);
+  for (const BackendCase& entry : Corpus::get().cases) {
+    if (letter_of(entry.name) != GetParam()) continue;
+    SCOPED_TRACE(entry.title());
     found.merge(facts_of(entry));
   }
   for (const std::string& line : expected) EXPECT_TRUE(found.contains(line)) << "no longer so: " << line;
@@ -155,7 +154,7 @@ TEST(BackendFactsList, IsWrittenOnDemand) {
   out << "# Outputs of ONNX's backend tests whose type is not inferred as recorded, and outputs whose elements are "
          "known.\n";
   std::set<std::string> lines;
-  for (const Json& entry : Corpus::get().cases) lines.merge(facts_of(entry));
+  for (const BackendCase& entry : Corpus::get().cases) lines.merge(facts_of(entry));
   for (const std::string& line : lines) out << line << '\n';
 }
 

@@ -121,16 +121,14 @@ std::set<std::string> first_of_each(const std::set<std::string>& lines) {
 /// By the operator of a model that has just one node.
 std::set<std::string> lines_of(char letter) {
   std::set<std::string> lines;
-  for (const Json& entry : Corpus::get().cases) {
-    const std::string name = entry["name"], variant = entry["variant"];
-    if (!name.starts_with("node-") || variant == "symbols") continue;
+  for (const BackendCase& entry : Corpus::get().cases) {
+    if (!entry.name.starts_with("node-") || entry.variant == "symbols") continue;
+    if (letter != 0 && entry.op[0] != letter) continue;
     const Result<Model> model = model_of(entry);
-    EXPECT_TRUE(model) << name;
+    EXPECT_TRUE(model) << entry.name;
     if (!model || model->nodes.size() != 1 || model->graphs.size() != 1) continue;
-    const std::string op(model->text(model->op(model->node(NodeId{0})).name));
-    if (letter != 0 && op[0] != letter) continue;
-    add_faults(*model, op, lines);
-    add_bounds(*model, op, lines);
+    add_faults(*model, entry.op, lines);
+    add_bounds(*model, entry.op, lines);
   }
   return first_of_each(lines);
 }

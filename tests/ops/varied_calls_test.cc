@@ -17,6 +17,7 @@
 #include "passes/dataflow/analysis.h"
 #include "tests/ops/backend_corpus.h"
 #include "tests/ops/op_test.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -25,11 +26,7 @@ constexpr std::string_view kCalls = "tests/ops/varied_calls.txt";
 constexpr std::string_view kExpected = "tests/ops/varied_calls.expected.txt";
 /// Calls of the backend tests that have the same operator, version, attributes and ranks: more of them show little new.
 constexpr std::size_t kMostAlike = 3;
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kStride = 30;
-#else
-constexpr std::size_t kStride = 1;
-#endif
+constexpr std::size_t kStride = stride(30);
 
 /// FNV-1a, folded to 16 bits: the same on every machine.
 struct Fingerprint {
@@ -195,13 +192,12 @@ std::set<std::string> lines_of(char letter) {
     if (!line.starts_with('#') && (letter == 0 || letter_of(line) == letter) && number++ % kStride == 0)
       lines.insert(listed_line(line));
   std::map<std::string, std::size_t> alike;
-  for (const Json& entry : Corpus::get().cases) {
-    const std::string name = entry["name"];
-    if (!name.starts_with("node-") || entry["variant"] == "symbols") continue;
+  for (const BackendCase& entry : Corpus::get().cases) {
+    if (!entry.name.starts_with("node-") || entry.variant == "symbols") continue;
+    if (letter != 0 && entry.op[0] != letter) continue;
     const Result<Model> model = model_of(entry);
-    EXPECT_TRUE(model) << name;
+    EXPECT_TRUE(model) << entry.name;
     if (!model || model->nodes.size() != 1 || model->graphs.size() != 1) continue;
-    if (letter != 0 && model->text(model->op(model->node(NodeId{0})).name)[0] != letter) continue;
     const dataflow::Analysis analysis = dataflow::analyse(*model, {});
     const dataflow::Analysis::NodeApplication application(analysis, NodeId{0});
     std::deque<std::vector<std::int64_t>> lists;

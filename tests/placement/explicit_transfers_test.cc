@@ -20,15 +20,12 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/minimum_cut.h"
 #include "passes/placement/placement.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::placement {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kModels = 60;
-#else
-constexpr int kModels = 2000;
-#endif
+constexpr int kModels = kSanitized ? 60 : 2000;
 
 /// Kernels of these on acc:0; none of Tanh. `local.Only` has no other.
 constexpr std::string_view kTable =

@@ -30,6 +30,9 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ T=float33\n"), "t.txt:3: `float33` is not a dtype");
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ float32\n"),
             "t.txt:3: `float32` is not of the form T=float32,float16");
+  std::string types;
+  for (int i = 0; i < 65; ++i) types += " T" + std::to_string(i) + "=int8";
+  EXPECT_EQ(error_of("provider p\ndevice cpu\nSum 13+" + types), "t.txt:3: more than 64 type variables");
   EXPECT_EQ(error_of("provider p\ndevice npu:0\nhost npu\n"),
             "t.txt:3: after `host` comes a built-in provider, not `npu`; there are cpu, cuda, tensorlint-cpu, "
             "tensorlint-cuda");

@@ -19,18 +19,15 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::placement {
 namespace {
 
 /// As many as a test run has time for; `TENSORLINT_SOUNDNESS=full` asks for all.
 std::size_t graph_count() {
-#ifdef __SANITIZE_ADDRESS__
-  return 500;  // some forty times slower there
-#else
   const char* const soundness = std::getenv("TENSORLINT_SOUNDNESS");
-  return soundness != nullptr && std::string_view(soundness) == "full" ? 20'000 : 4'000;
-#endif
+  return soundness != nullptr && std::string_view(soundness) == "full" ? 20'000 : 4'000 / stride(20);
 }
 
 constexpr std::size_t kMaxExecutions = 400;  // of one graph; graphs with more are not counted

@@ -13,6 +13,7 @@
 #include "runtime/executor/execution_plan.h"
 #include "runtime/files/drawn_inputs.h"
 #include "tests/runtime/executing.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -30,7 +31,9 @@ TEST(DevicePlans, MemoryOfExportedModels) {
   const std::string devices[] = {"cuda:0"};
   std::size_t planned = 0, calls = 0;
   double worst = 1;
-  for (const std::string& path : exported_models()) {
+  const std::vector<std::string> paths = exported_models();
+  for (std::size_t i = 0; i < paths.size(); i += stride(12)) {
+    const std::string& path = paths[i];
     const Result<Model> model = read_onnx_file(path);
     if (!model) continue;  // some are there to be refused
     Memory memory(std::uint64_t{256} << 20);
@@ -50,7 +53,7 @@ TEST(DevicePlans, MemoryOfExportedModels) {
       worst = std::max(worst, ratio);
     }
   }
-  EXPECT_GT(planned, 50U);
+  EXPECT_GT(planned, 600U / stride(12));
   RecordProperty("graphs_with_kernels", std::to_string(planned));
   RecordProperty("kernels", std::to_string(calls));
   RecordProperty("worst_ratio", std::to_string(worst));

@@ -132,13 +132,12 @@ class DrawnInputs : public testing::TestWithParam<int> {};
 TEST_P(DrawnInputs, ResultsLieInsideTheirFacts) {
   const ops::Corpus& corpus = ops::Corpus::get();
   int ran = 0, cases = 0;
-  for (const ops::Json& entry : corpus.cases) {
-    const std::string name = entry["name"];
-    if (entry["variant"] != "declared" || static_cast<int>(name.back()) % 4 != GetParam()) continue;
+  for (const ops::BackendCase& entry : corpus.cases) {
+    if (entry.variant != "declared" || static_cast<int>(entry.name.back()) % 4 != GetParam()) continue;
     const Result<Model> model = ops::model_of(entry);
-    ASSERT_TRUE(model.ok()) << name;
+    ASSERT_TRUE(model.ok()) << entry.name;
     ++cases;
-    for (const std::uint64_t seed : {1U, 2U}) ran += run_case(name, *model, seed) ? 1 : 0;
+    for (const std::uint64_t seed : {1U, 2U}) ran += run_case(entry.name, *model, seed) ? 1 : 0;
   }
   EXPECT_GT(ran, cases / 2) << "of " << cases;
 }

@@ -18,6 +18,7 @@
 #include "runtime/files/agreement.h"
 #include "runtime/files/drawn_inputs.h"
 #include "runtime/interpreter/interpreter.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::runtime {
 
@@ -33,9 +34,7 @@ class Executing : public ::testing::Test {
  protected:
   void SetUp() override {
     Result<std::unique_ptr<Device>> opened = Device::open(test_device(), kMemory);
-#ifdef __SANITIZE_ADDRESS__
-    if (!opened) GTEST_SKIP() << opened.error().message;
-#endif
+    if (kSanitized && !opened) GTEST_SKIP() << opened.error().message;
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     device_ = *std::move(opened);
   }

@@ -7,6 +7,7 @@
 
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint {
 namespace {
@@ -105,11 +106,11 @@ TEST(TextPrinter, PrintsMalformedPieces) {
 }
 
 TEST(TextPrinter, PrintsTheModelsOfTheRepository) {
-  std::size_t count = 0;
+  std::size_t count = 0, number = 0;
   for (const std::string_view folder : {"samples", "tests"}) {
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(std::filesystem::path(TENSORLINT_SOURCE_DIR) / folder)) {
-      if (entry.path().extension() != ".onnx") continue;
+      if (entry.path().extension() != ".onnx" || number++ % stride(9) != 0) continue;
       const Result<Model> model = read_onnx_file(entry.path().string());
       if (!model) continue;  // broken on purpose
       const std::string text = to_text(*model);

@@ -8,6 +8,7 @@
 
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
+#include "tests/sanitized.h"
 #include "tests/writers/normal_form.h"
 #include "tests/writers/sample_bytes.h"
 
@@ -245,11 +246,7 @@ main (float[N, 3] x, int64[N] t) => (float loss) <float[3] b = {1, 2, 3}> {
 
 /// Whatever the reader takes, the writer writes in a form that the reader takes again, with as many nodes and values.
 TEST(ModelWriter, WritesWhatTheReaderTakesOfBrokenModels) {
-#ifdef __SANITIZE_ADDRESS__
-  constexpr int kMutants = 20;
-#else
-  constexpr int kMutants = 300;
-#endif
+  constexpr int kMutants = kSanitized ? 20 : 300;
   std::mt19937 random(5);
   int accepted = 0;
   for (const char* name : {"refine_loop_bad.onnx", "regression_bad.onnx", "classifier_bad.onnx"}) {

@@ -298,6 +298,8 @@ void check_links(Inference& in, std::string_view tree_ids, std::string_view node
   if (!trees || !nodes || trees->size() != nodes->size() || modes == nullptr ||
       modes->strings.size() != nodes->size() || in.failed())
     return;
+  constexpr std::uint64_t kStepsPerNode = 24;  // to sort them, and to look each link up
+  in.call().facts->meter().charge(kStepsPerNode * nodes->size());
   std::vector<std::pair<std::int64_t, std::int64_t>> known;
   known.reserve(nodes->size());
   for (std::size_t i = 0; i < nodes->size(); ++i) known.emplace_back((*trees)[i], (*nodes)[i]);
