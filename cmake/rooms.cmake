@@ -15,12 +15,13 @@ endfunction()
 # may include from and to no others, so that one stage builds and tests without the later ones;
 # tests/house/includes_test.py holds the includes against these links.
 #
-#   tensorlint_room(NAME SOURCES ... [LINKS ROOM...] [SYSTEM_INCLUDES DIR...] [PRECOMPILED HEADER...] [OBJECT])
+#   tensorlint_room(NAME SOURCES ... [LINKS ROOM...] [SYSTEM_INCLUDES DIR...] [PRECOMPILED HEADER... | LIKE ROOM] [OPTIONS OPTION...] [OBJECT])
 #
 # OBJECT: parts that register themselves when the program starts are object files, since an archive would drop them.
-# PRECOMPILED: headers that most of the room's files include, beside those of the standard library.
+# PRECOMPILED: headers that most of the room's files include, beside those of the standard library. LIKE: those of another room, without
+# compiling them again (100 MB each with g++); base, if neither is given. OPTIONS: of the compiler; precompiled headers are of the same ones.
 function(tensorlint_room name)
-  cmake_parse_arguments(ARG "OBJECT" "" "SOURCES;LINKS;SYSTEM_INCLUDES;PRECOMPILED" ${ARGN})
+  cmake_parse_arguments(ARG "OBJECT" "LIKE" "SOURCES;LINKS;SYSTEM_INCLUDES;PRECOMPILED;OPTIONS" ${ARGN})
   if(ARG_OBJECT)
     add_library(tensorlint_${name} OBJECT ${ARG_SOURCES})
   else()
@@ -29,9 +30,14 @@ function(tensorlint_room name)
   list(TRANSFORM ARG_LINKS PREPEND tensorlint_)
   target_link_libraries(tensorlint_${name} PUBLIC tensorlint_options fmt::fmt ${ARG_LINKS})
   target_include_directories(tensorlint_${name} SYSTEM PRIVATE ${ARG_SYSTEM_INCLUDES})
-  list(LENGTH ARG_SOURCES count)
-  if(count GREATER 2)  # what fewer files read takes less time than to precompile it
+  target_compile_options(tensorlint_${name} PRIVATE ${ARG_OPTIONS})
+  if(NOT ARG_LIKE AND NOT ARG_PRECOMPILED AND NOT ARG_OPTIONS AND TARGET tensorlint_base AND NOT name STREQUAL base)
+    set(ARG_LIKE base)
+  endif()
+  if(NOT ARG_LIKE)
     tensorlint_precompile(tensorlint_${name} ${ARG_PRECOMPILED})
+  elseif(TENSORLINT_PRECOMPILED_HEADERS)
+    target_precompile_headers(tensorlint_${name} REUSE_FROM tensorlint_${ARG_LIKE})
   endif()
   set_property(GLOBAL APPEND PROPERTY TENSORLINT_ROOMS tensorlint_${name})
 endfunction()
