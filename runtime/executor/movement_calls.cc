@@ -112,7 +112,8 @@ void KernelMatcher::add_movement(NodeId node) {
   const auto shape = extents(data), result_shape = extents(result);
   if (!type || !result_type || !shape || !result_shape) return refuse("its extents are not known before the run");
   // A declaration of the result may say otherwise than the elements do, and these may ask for what cannot be.
-  if (known->shape_operand >= 0 && !knows_elements(expressions_.operand(node, known->shape_operand)))
+  if (known->shape_operand >= 0 &&
+      !knows_elements(expressions_.operand(node, static_cast<std::size_t>(known->shape_operand))))
     return refuse("the shape that it asks for is not known before the run");
   if (!DTypeSet::floats().contains(*result_type) && analysis_.fact(result).content != ContentId::kNone)
     return refuse("its elements are known before the run");
