@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kIdentifierLength = 1000;
 
 /// Formulas and contents in one report, at least, and for each node. Formulas after it are null, as dims that are not
-/// known, and contents are left out.
+/// known, and contents are left out. There is as much room for shapes, types of elements and devices.
 constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
 /// An element on a line of its own, with its indentation.
 constexpr std::size_t kBytesOfElement = 32;
@@ -52,7 +52,8 @@ class FactPrinter {
   FactPrinter(const dataflow::Analysis& analysis, bool all_symbols)
       : facts_(analysis.facts()),
         all_symbols_(all_symbols),
-        room_(kFormulaBytes + kFormulaBytesPerNode * analysis.model().nodes.size()) {}
+        room_(kFormulaBytes + kFormulaBytesPerNode * analysis.model().nodes.size()),
+        type_room_(room_) {}
 
   Json print(const Fact& fact, const std::vector<std::string>& device_names, Taint taint) {
     Json json = print(fact);
@@ -91,12 +92,13 @@ class FactPrinter {
     Json json = Json::object();
     if (fact.kind == ValueKind::kSparseTensor) json["kind"] = to_text(fact.kind);
     json["dtype"] = dtypes_json(fact.dtypes);
-    json["shape"] = facts_.is_ranked(fact.shape) ? dims_json(facts_.dims_of(fact.shape)) : Json();
+    const std::span<const Dim> extents =
+        facts_.is_ranked(fact.shape) ? facts_.dims_of(fact.shape) : std::span<const Dim>();
+    json["shape"] = facts_.is_ranked(fact.shape) && take(kBytesOfExtent * extents.size()) ? dims_json(extents) : Json();
     json["range"] = range_json(fact.range, fact.dtypes);
     const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
     if (!fact.range.nan && !integers) json["nan"] = false;
-    if (const Content* content = facts_.content(fact.content);
-        content != nullptr && take(kBytesOfElement * content->size())) {
+    if (const Content* content = facts_.content(fact.content); content != nullptr && has_room(*content)) {
       if (content->floats.empty()) {
         json["contents"] = dims_json(content->integers);
       } else {
@@ -108,8 +110,19 @@ class FactPrinter {
     return json;
   }
 
-  /// Whether there is room for so much.
+  /// Whether there is room for so much of a type: constant extents, elements, devices.
   bool take(std::size_t bytes) {
+    if (bytes > type_room_) {
+      type_room_ = 0;
+      left_out_ = true;
+      return false;
+    }
+    type_room_ -= bytes;
+    return true;
+  }
+
+  bool has_room(const Content& content) {
+    const std::size_t bytes = kBytesOfElement * content.size();
     if (bytes > room_) return leave_out();
     room_ -= bytes;
     return true;
@@ -130,7 +143,7 @@ class FactPrinter {
 
   Json dim_json(Dim dim) {
     DimPool& dims = facts_.dims();
-    if (const auto extent = dims.as_constant(dim)) return take(kBytesOfExtent) ? Json(*extent) : Json();
+    if (const auto extent = dims.as_constant(dim)) return *extent;
     if (room_ == 0) {
       left_out_ = true;
       return {};
@@ -174,7 +187,7 @@ class FactPrinter {
 
   FactStore& facts_;
   bool all_symbols_;
-  std::size_t room_;
+  std::size_t room_, type_room_;
   bool left_out_ = false;
   std::unordered_map<std::uint32_t, std::string> formulas_;  // by id of the dim
 };
