@@ -20,10 +20,9 @@ class TemperatureBeforeNorm : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      if (!call.is(Opcode::kDiv) || !call.operand(0).present() || !is_of_unit_length(expressions, call.result()))
-        return;
+      if (!call.is(Opcode::kDiv) || !call.operand(0).present()) return;
       const NodeId scaling = expressions.producer(before_stretch(expressions, call.operand(0).value()));
-      if (!is_temperature(expressions, scaling)) return;
+      if (!is_temperature(expressions, scaling) || !is_of_unit_length(expressions, call.result())) return;
       out.report(scaling, "the scale has no effect: the vectors are divided by their norms afterwards")
           .note_at(call.id(), "the vectors have the norm 1 from here on")
           .fix("divide the products of the vectors by the temperature, after the norm");

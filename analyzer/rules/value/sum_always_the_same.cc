@@ -27,6 +27,7 @@ class SumAlwaysTheSame : public Rule {
     each_node(view, out, {Opcode::kReduceSum, Opcode::kReduceMean},
               [&](const Expressions& expressions, const NodeCall& call) {
                 const ValueId summed = before_casts(expressions, call.operand(0).value());
+                if (!may_be_either(expressions, expressions.producer(summed))) return;
                 const auto axes = expressions.axes_of(call.id());
                 if (!axes || axes->empty()) return;
                 if (has_probabilities) check_probabilities(expressions, call, summed, *axes, out);
@@ -45,6 +46,13 @@ class SumAlwaysTheSame : public Rule {
       value = expressions.operand(expressions.producer(value), 0);
     }
     return value;
+  }
+
+  /// Probabilities, or deviations and what they were scaled with.
+  static bool may_be_either(const Expressions& expressions, NodeId node) {
+    const Opcode opcode = expressions.op(node);
+    return opcode == Opcode::kSoftmax || opcode == Opcode::kDiv || opcode == Opcode::kSub || opcode == Opcode::kNeg ||
+           (opcode == Opcode::kMul && with_number(expressions, node));
   }
 
   static bool includes(const Axes& axes, const Axes& some) { return std::ranges::includes(axes, some); }
