@@ -22,9 +22,11 @@ class PromiseTest(unittest.TestCase):
         self.assertLess(result.cpu, seconds or max(1, size / LARGEST))
         self.assertLess(result.memory, (64 << 20) + 40 * size)
 
-    def run_within_promise(self, content: bytes, *commands: str) -> None:
+    def run_within_promise(self, content: bytes, *commands: str, name: str = "m.onnx") -> None:
+        """Commands may have options, with blanks between them."""
         self.assertLessEqual(len(content), LARGEST)
-        self.path.write_bytes(content)
+        path = self.folder / name
+        path.write_bytes(content)
         for command in commands:
             with self.subTest(command):
-                self.assert_kept(hostile_test.run([command, self.path]), len(content))
+                self.assert_kept(hostile_test.run([*command.split(), path]), len(content))
