@@ -61,7 +61,7 @@ class FactPrinter {
     if (!json.contains("dtype")) return json;
     json["device"] = Json::array();
     for (const std::string& name : device_names)
-      if (take(name.size() + kBytesOfElement)) json["device"].push_back(identifier(name));
+      if (take(type_room_, name.size() + kBytesOfElement)) json["device"].push_back(identifier(name));
     return json;
   }
 
@@ -86,7 +86,9 @@ class FactPrinter {
     }
   }
 
-  Json element_json(const Fact& fact) { return take(kBytesOfType) ? print(facts_.fact(fact.element)) : Json(); }
+  Json element_json(const Fact& fact) {
+    return take(type_room_, kBytesOfType) ? print(facts_.fact(fact.element)) : Json();
+  }
 
   Json tensor(const Fact& fact) {
     Json json = Json::object();
@@ -94,11 +96,13 @@ class FactPrinter {
     json["dtype"] = dtypes_json(fact.dtypes);
     const std::span<const Dim> extents =
         facts_.is_ranked(fact.shape) ? facts_.dims_of(fact.shape) : std::span<const Dim>();
-    json["shape"] = facts_.is_ranked(fact.shape) && take(kBytesOfExtent * extents.size()) ? dims_json(extents) : Json();
+    json["shape"] =
+        facts_.is_ranked(fact.shape) && take(type_room_, kBytesOfExtent * extents.size()) ? dims_json(extents) : Json();
     json["range"] = range_json(fact.range, fact.dtypes);
     const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
     if (!fact.range.nan && !integers) json["nan"] = false;
-    if (const Content* content = facts_.content(fact.content); content != nullptr && has_room(*content)) {
+    if (const Content* content = facts_.content(fact.content);
+        content != nullptr && take(room_, kBytesOfElement * content->size())) {
       if (content->floats.empty()) {
         json["contents"] = dims_json(content->integers);
       } else {
@@ -110,27 +114,13 @@ class FactPrinter {
     return json;
   }
 
-  /// Whether there is room for so much of a type: constant extents, elements, devices.
-  bool take(std::size_t bytes) {
-    if (bytes > type_room_) {
-      type_room_ = 0;
-      left_out_ = true;
-      return false;
+  /// Whether there is room for so much; where there is none, for nothing after it either.
+  bool take(std::size_t& room, std::size_t bytes) {
+    if (bytes <= room) {
+      room -= bytes;
+      return true;
     }
-    type_room_ -= bytes;
-    return true;
-  }
-
-  bool has_room(const Content& content) {
-    const std::size_t bytes = kBytesOfElement * content.size();
-    if (bytes > room_) return leave_out();
-    room_ -= bytes;
-    return true;
-  }
-
-  /// What is asked for, and all after it.
-  bool leave_out() {
-    room_ = 0;
+    room = 0;
     left_out_ = true;
     return false;
   }
@@ -153,11 +143,7 @@ class FactPrinter {
     if (is_new) known->second = formula_of(dim);
     const std::string& text = known->second;
     if (text.empty()) return {};
-    if (text.size() > room_) {
-      leave_out();
-      return {};
-    }
-    room_ -= text.size();
+    if (!take(room_, text.size())) return {};
     return escape_for_display(text, 4 * text.size());
   }
 
@@ -187,7 +173,8 @@ class FactPrinter {
 
   FactStore& facts_;
   bool all_symbols_;
-  std::size_t room_, type_room_;
+  std::size_t room_;       // for formulas and contents
+  std::size_t type_room_;  // for the rest of types
   bool left_out_ = false;
   std::unordered_map<std::uint32_t, std::string> formulas_;  // by id of the dim
 };
