@@ -57,6 +57,9 @@ std::string innermost_module(std::string_view scopes) {
   return kept(before);
 }
 
+/// By torch.fx, or Python's own code. A cell of a notebook, `<ipython-input-3>`, is the user's.
+bool is_generated(std::string_view file) { return file.starts_with("<eval_with_key>") || file.starts_with("<frozen "); }
+
 }  // namespace
 
 bool is_library_file(std::string_view file) {
@@ -64,7 +67,8 @@ bool is_library_file(std::string_view file) {
   for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
                                       "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
     if (file.find(part) != std::string_view::npos) return true;
-  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
+  if (is_generated(file)) return true;
+  for (const std::string_view start : {"<string>", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
                                        "lightning/", "pytorch_lightning/"})
     if (file.starts_with(start)) return true;
   return false;
@@ -109,7 +113,9 @@ const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
   const auto own = std::find_if(frames.rbegin(), frames.rend(),
                                 [](const StackFrame& frame) { return !is_library_file(frame.file); });
   if (own != frames.rend()) return &*own;
-  return frames.empty() ? nullptr : &frames.back();
+  const auto library = std::find_if(frames.rbegin(), frames.rend(),
+                                    [](const StackFrame& frame) { return !is_generated(frame.file); });
+  return library == frames.rend() ? nullptr : &*library;
 }
 
 const std::vector<MetadataEntry>& LocationResolver::entries(NodeId node) {

@@ -27,7 +27,8 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace);
 std::vector<StackFrame> parse_exported_stack(std::string_view doc_string);
 
 /// The innermost frame of the user's own code: not PyTorch's, not of an installed package. Where there is none, the
-/// innermost frame of all; null for an empty trace.
+/// innermost frame of a file; null where there is none of those. Exporters run `<eval_with_key>`, which is no file, for
+/// what a program does without gradients.
 const StackFrame* users_frame(const std::vector<StackFrame>& frames);
 
 /// False for files of the user's own program: neither PyTorch's nor of an installed package.

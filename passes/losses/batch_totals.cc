@@ -19,6 +19,19 @@ bool scales(const Expressions& expressions, NodeId node, ValueId value) {
   return (opcode == Opcode::kMul || divides) && expressions.number(expressions.beside(node, value)).has_value();
 }
 
+/// By one node, or by several of which each but the last is a view for the next.
+bool is_read_once(const Expressions& expressions, ValueId value) {
+  constexpr int kMaxSteps = 8;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const auto users = expressions.users(value);
+    if (users.size() != 1) return false;
+    const NodeId user = users.front();
+    if (!keeps_elements(expressions.op(user)) && expressions.op(user) != Opcode::kCast) return true;
+    value = expressions.result(user);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<AxisMistake> BatchTotals::at(NodeId node) {
@@ -233,11 +246,15 @@ ValueId BatchTotals::squared(ValueId value) const {
 std::optional<AxisMistake> BatchTotals::square_of_mean(NodeId node) const {
   const ValueId data = cone_.before_views(expressions_.operand(node, 0));
   const NodeId difference = expressions_.producer(data);
-  if (expressions_.op(difference) != Opcode::kSub || !cone_.is_one_number(expressions_.result(node)))
-    return std::nullopt;
+  if (expressions_.op(difference) != Opcode::kSub) return std::nullopt;
+  const bool is_one = cone_.is_one_number(expressions_.result(node));
+  const auto axes = expressions_.axes_of(node);
+  if (!is_one && (!axes || axes->size() != 1 || !cone_.origins().is_batch(data, axes->front()))) return std::nullopt;
   const ValueId a = expressions_.operand(difference, 0), b = expressions_.operand(difference, 1);
   if (!has_long_batch(a) || !has_long_batch(b) || cone_.is_input(a) == cone_.is_input(b)) return std::nullopt;
   if (is_data(cone_.is_input(a) ? b : a)) return std::nullopt;
+  // Where each difference is compared as well, the square of their mean may be a penalty of what they have in common.
+  const bool is_all = is_read_once(expressions_, cone_.is_input(a) ? a : b) && is_read_once(expressions_, data);
   // Nothing but its size, and numbers, come before the output.
   ValueId value = expressions_.result(node);
   NodeId size = NodeId::kNone;
@@ -252,14 +269,16 @@ std::optional<AxisMistake> BatchTotals::square_of_mean(NodeId node) const {
     if (opcode == Opcode::kAbs || cone_.squared(result) == value)
       size = user;
     else if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && opcode != Opcode::kSqrt &&
-             !is_total(opcode) && !scales(expressions_, user, value))
+             !is_total(opcode) && !scales(expressions_, user, value) &&
+             !(opcode == Opcode::kAdd && is_all && size != NodeId::kNone))
       return std::nullopt;
     value = result;
   }
   if (size == NodeId::kNone || !expressions_.users(value).empty()) return std::nullopt;
-  std::vector<std::size_t> axes;
-  for (std::size_t i = 0; i < cone_.dims(data).size(); ++i) axes.push_back(i);
-  return AxisMistake{Kind::kSquareOfMean, node, data, std::move(axes), true, size, 0};
+  std::vector<std::size_t> averaged;
+  for (std::size_t i = 0; i < cone_.dims(data).size(); ++i)
+    if (is_one || axes->front() == i) averaged.push_back(i);
+  return AxisMistake{Kind::kSquareOfMean, node, data, std::move(averaged), true, size, 0};
 }
 
 /// The smaller loss of two assignments of the same values: one assignment for all samples.

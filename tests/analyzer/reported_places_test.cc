@@ -99,7 +99,13 @@ TEST(ReportedPlaces, AreTheUsersLineAndTheLibrarysBelowIt) {
       const std::vector<findings::Finding> found = findings_of(*model);
       ASSERT_EQ(found.size(), 1U);
       const std::string trace = fmt::format("trace {} of length {}", number, length);
-      if (own == length) own = length - 1;  // none is the user's
+      // None is the user's: the innermost one of a file.
+      for (std::size_t i = 0; own == length && i < length; ++i)
+        if (frames[length - 1 - i] != Frame::kGenerated) own = length - 1 - i;
+      if (own == length) {
+        EXPECT_FALSE(found[0].place.known()) << trace;
+        continue;
+      }
       EXPECT_EQ(found[0].place.file, file_of(frames[own], own)) << trace;
       EXPECT_EQ(found[0].place.line, own + 1) << trace;
       const findings::Note *library = nullptr, *caller = nullptr;
@@ -120,6 +126,43 @@ TEST(ReportedPlaces, AreTheUsersLineAndTheLibrarysBelowIt) {
       EXPECT_EQ(library->place.source, fmt::format("step_{}(x)", at)) << trace;
     }
   }
+}
+
+TEST(ReportedPlaces, AreThoseOfItsUseForWhatRunsWithoutGradients) {
+  ::onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(model_with({Frame::kGenerated})));
+  ::onnx::GraphProto* graph = model.mutable_graph();
+  ::onnx::NodeProto* use = graph->add_node();
+  use->CopyFrom(graph->node(0));
+  use->set_op_type("Exp");
+  use->clear_input();
+  use->add_input("y");
+  use->set_output(0, "z");
+  use->mutable_metadata_props(0)->set_value("File \"train.py\", line 7, in forward\n    z = y.exp()\n");
+  graph->mutable_output(0)->set_name("z");
+  const std::string bytes = model.SerializeAsString();
+  const Result<Model> read = read_onnx_bytes(bytes, "m.onnx");
+  ASSERT_TRUE(read);
+  const auto found = findings_of(*read);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].op, "Add");
+  EXPECT_EQ(found[0].place.file, "train.py");
+  EXPECT_EQ(found[0].place.line, 7U);
+}
+
+TEST(ReportedPlaces, AreCellsOfANotebook) {
+  ::onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(model_with({Frame::kUser})));
+  model.mutable_graph()->mutable_node(0)->mutable_metadata_props(0)->set_value(
+      "File \"<ipython-input-3-1a2b>\", line 4, in forward\n    return a + b\nFile "
+      "\"/usr/lib/python3/site-packages/torch/nn/modules/linear.py\", line 134, in forward\n    x\n");
+  const std::string bytes = model.SerializeAsString();
+  const Result<Model> read = read_onnx_bytes(bytes, "m.onnx");
+  ASSERT_TRUE(read);
+  const auto found = findings_of(*read);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].place.file, "<ipython-input-3-1a2b>");
+  EXPECT_EQ(found[0].place.source, "return a + b");
 }
 
 std::vector<findings::Finding> findings_with_doc_string(const std::string& doc_string) {

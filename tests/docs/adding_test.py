@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "docs" / "tools"))
 import new_files
 
 # A source that is compiled as a new one in its folder would be.
-ALIKE = {"analyzer/rules/": "analyzer/rules/shape/axis_out_of_range.cc", "analyzer/reports/": "analyzer/reports/formats/json.cc", "analyzer/cli/": "analyzer/cli/show.cc",
+ALIKE = {"analyzer/rules/": "analyzer/rules/value/sources.cc", "analyzer/reports/": "analyzer/reports/formats/json.cc", "analyzer/cli/": "analyzer/cli/show.cc",
          "ir/ops/entries/": "ir/ops/entries/softmax.cc", "passes/": "passes/losses/loss_sites.cc", "tests/": "tests/ops/reduction_test.cc"}
 SCAFFOLDS = ["rule dtype/scaffolded-rule", "op com.microsoft.ScaledSiLU", "report scaffolded", "command scaffold"]
 # Not the rule's: it would report what the scaffolded one reports, which is the same under another name.

@@ -121,6 +121,12 @@ class Build:
             raise Trouble(f"{folder} is not a build: run `./dev build` first")
         self.commands = {entry["file"]: entry["command"] for entry in json.loads(commands.read_text())}
 
+    def command(self, source: Source) -> list[str]:
+        line = self.commands.get(str(ROOT / source.path))
+        if line is None:
+            raise Trouble(f"{self.folder} compiles {source.path} together with others: configure it with -DTENSORLINT_UNITY_BUILD=OFF")
+        return shlex.split(line)
+
     def compile(self, source: Source) -> None:
         """Leaves out the sites that do not compile."""
         copy = self.out / source.path
@@ -154,7 +160,7 @@ class Build:
         return any(source.text.count("\n", 0, start) + 1 in lines for start, _ in spans)
 
     def compile_once(self, source: Source, copy: pathlib.Path) -> str:
-        command = shlex.split(self.commands[str(ROOT / source.path)])
+        command = self.command(source)
         at = command.index("-o")
         target = self.out / f"{source.path}.o"
         flags = [word for word in command[1:at] if not word.startswith(("-W", "-O"))]
@@ -184,7 +190,7 @@ class Build:
             for source in sources:
                 ours.append(f"mutation/{source.path}.o")
                 # An object stands in the line itself; a member of an archive stays behind, since ours comes first.
-                target = shlex.split(self.commands[str(ROOT / source.path)])
+                target = self.command(source)
                 line = line.replace(f" {target[target.index('-o') + 1]} ", " ")
             line = line.replace(f" -o bin/{name} ", f" {' '.join(ours)} -o mutation/{name} ")
             ran = subprocess.run(line, shell=True, cwd=self.folder, capture_output=True, text=True)

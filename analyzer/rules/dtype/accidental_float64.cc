@@ -30,7 +30,7 @@ class AccidentalFloat64 : public Rule {
   }
 };
 
-const RegisterRule<AccidentalFloat64> kRegister;
+const RegisterRule<AccidentalFloat64> kRegisterAccidentalFloat64;
 
 }  // namespace
 }  // namespace tensorlint::rules

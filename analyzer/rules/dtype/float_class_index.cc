@@ -42,7 +42,7 @@ class FloatClassIndex : public Rule {
   }
 };
 
-const RegisterRule<FloatClassIndex> kRegister;
+const RegisterRule<FloatClassIndex> kRegisterFloatClassIndex;
 
 }  // namespace
 }  // namespace tensorlint::rules

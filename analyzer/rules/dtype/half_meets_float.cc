@@ -48,7 +48,7 @@ class HalfMeetsFloat : public Rule {
   }
 };
 
-const RegisterRule<HalfMeetsFloat> kRegister;
+const RegisterRule<HalfMeetsFloat> kRegisterHalfMeetsFloat;
 
 }  // namespace
 }  // namespace tensorlint::rules

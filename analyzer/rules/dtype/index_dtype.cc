@@ -56,7 +56,7 @@ class IndexDtype : public Rule {
   }
 };
 
-const RegisterRule<IndexDtype> kRegister;
+const RegisterRule<IndexDtype> kRegisterIndexDtype;
 
 }  // namespace
 }  // namespace tensorlint::rules

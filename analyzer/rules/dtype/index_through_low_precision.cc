@@ -90,7 +90,7 @@ class IndexThroughLowPrecision : public Rule {
   }
 };
 
-const RegisterRule<IndexThroughLowPrecision> kRegister;
+const RegisterRule<IndexThroughLowPrecision> kRegisterIndexThroughLowPrecision;
 
 }  // namespace
 }  // namespace tensorlint::rules

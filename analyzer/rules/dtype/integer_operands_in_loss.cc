@@ -93,7 +93,7 @@ class IntegerOperandsInLoss : public Rule {
   }
 };
 
-const RegisterRule<IntegerOperandsInLoss> kRegister;
+const RegisterRule<IntegerOperandsInLoss> kRegisterIntegerOperandsInLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

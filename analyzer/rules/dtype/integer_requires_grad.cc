@@ -23,7 +23,7 @@ class IntegerRequiresGrad : public Rule {
   }
 };
 
-const RegisterRule<IntegerRequiresGrad> kRegister;
+const RegisterRule<IntegerRequiresGrad> kRegisterIntegerRequiresGrad;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -117,7 +117,7 @@ class IntegerTargetInRegressionLoss : public Rule {
   }
 };
 
-const RegisterRule<IntegerTargetInRegressionLoss> kRegister;
+const RegisterRule<IntegerTargetInRegressionLoss> kRegisterIntegerTargetInRegressionLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

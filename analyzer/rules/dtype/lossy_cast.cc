@@ -69,7 +69,7 @@ class LossyCast : public Rule {
   }
 };
 
-const RegisterRule<LossyCast> kRegister;
+const RegisterRule<LossyCast> kRegisterLossyCast;
 
 }  // namespace
 }  // namespace tensorlint::rules

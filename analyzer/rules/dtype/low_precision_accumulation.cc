@@ -144,7 +144,7 @@ class LowPrecisionAccumulation : public Rule {
   }
 };
 
-const RegisterRule<LowPrecisionAccumulation> kRegister;
+const RegisterRule<LowPrecisionAccumulation> kRegisterLowPrecisionAccumulation;
 
 }  // namespace
 }  // namespace tensorlint::rules

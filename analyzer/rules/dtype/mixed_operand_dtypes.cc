@@ -23,7 +23,7 @@ class MixedOperandDtypes : public Rule {
   }
 };
 
-const RegisterRule<MixedOperandDtypes> kRegister;
+const RegisterRule<MixedOperandDtypes> kRegisterMixedOperandDtypes;
 
 }  // namespace
 }  // namespace tensorlint::rules

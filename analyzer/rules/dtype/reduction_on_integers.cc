@@ -27,7 +27,7 @@ class ReductionOnIntegers : public Rule {
   }
 };
 
-const RegisterRule<ReductionOnIntegers> kRegister;
+const RegisterRule<ReductionOnIntegers> kRegisterReductionOnIntegers;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -73,7 +73,7 @@ class BadAttribute : public Rule {
   }
 };
 
-const RegisterRule<BadAttribute> kRegister;
+const RegisterRule<BadAttribute> kRegisterBadAttribute;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -27,7 +27,7 @@ class BranchTypesDiffer : public Rule {
   }
 };
 
-const RegisterRule<BranchTypesDiffer> kRegister;
+const RegisterRule<BranchTypesDiffer> kRegisterBranchTypesDiffer;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -24,7 +24,7 @@ class BrokenExternalData : public Rule {
   }
 };
 
-const RegisterRule<BrokenExternalData> kRegister;
+const RegisterRule<BrokenExternalData> kRegisterBrokenExternalData;
 
 }  // namespace
 }  // namespace tensorlint::rules

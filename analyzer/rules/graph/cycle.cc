@@ -36,7 +36,7 @@ class Cycle : public Rule {
   }
 };
 
-const RegisterRule<Cycle> kRegister;
+const RegisterRule<Cycle> kRegisterCycle;
 
 }  // namespace
 }  // namespace tensorlint::rules

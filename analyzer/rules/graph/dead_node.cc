@@ -256,7 +256,7 @@ class DeadNode : public Rule {
   };
 };
 
-const RegisterRule<DeadNode> kRegister;
+const RegisterRule<DeadNode> kRegisterDeadNode;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -78,7 +78,7 @@ class DeclaredTypeContradicted : public Rule {
   static bool is_shape(const ViolationCase& violation) { return ops::is_about_declared_shape(violation.kind()); }
 };
 
-const RegisterRule<DeclaredTypeContradicted> kRegister;
+const RegisterRule<DeclaredTypeContradicted> kRegisterDeclaredTypeContradicted;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -66,7 +66,7 @@ class DuplicateDefinition : public Rule {
   }
 };
 
-const RegisterRule<DuplicateDefinition> kRegister;
+const RegisterRule<DuplicateDefinition> kRegisterDuplicateDefinition;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -27,7 +27,7 @@ class LoopCarriedTypeChanges : public Rule {
   }
 };
 
-const RegisterRule<LoopCarriedTypeChanges> kRegister;
+const RegisterRule<LoopCarriedTypeChanges> kRegisterLoopCarriedTypeChanges;
 
 }  // namespace
 }  // namespace tensorlint::rules

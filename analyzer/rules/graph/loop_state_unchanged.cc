@@ -141,7 +141,7 @@ class LoopStateUnchanged : public Rule {
   }
 };
 
-const RegisterRule<LoopStateUnchanged> kRegister;
+const RegisterRule<LoopStateUnchanged> kRegisterLoopStateUnchanged;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -15,7 +15,7 @@ class MalformedTensor : public Rule {
   }
 };
 
-const RegisterRule<MalformedTensor> kRegister;
+const RegisterRule<MalformedTensor> kRegisterMalformedTensor;
 
 }  // namespace
 }  // namespace tensorlint::rules

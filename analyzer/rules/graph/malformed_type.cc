@@ -27,7 +27,7 @@ class MalformedType : public Rule {
   }
 };
 
-const RegisterRule<MalformedType> kRegister;
+const RegisterRule<MalformedType> kRegisterMalformedType;
 
 }  // namespace
 }  // namespace tensorlint::rules

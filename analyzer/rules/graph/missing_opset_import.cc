@@ -33,7 +33,7 @@ class MissingOpsetImport : public Rule {
   }
 };
 
-const RegisterRule<MissingOpsetImport> kRegister;
+const RegisterRule<MissingOpsetImport> kRegisterMissingOpsetImport;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -56,7 +56,7 @@ class OperatorNotInOpset : public Rule {
   }
 };
 
-const RegisterRule<OperatorNotInOpset> kRegister;
+const RegisterRule<OperatorNotInOpset> kRegisterOperatorNotInOpset;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -126,7 +126,7 @@ class ReversedScanOutput : public Rule {
   }
 };
 
-const RegisterRule<ReversedScanOutput> kRegister;
+const RegisterRule<ReversedScanOutput> kRegisterReversedScanOutput;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -137,7 +137,7 @@ class StateNeverCarried : public Rule {
   }
 };
 
-const RegisterRule<StateNeverCarried> kRegister;
+const RegisterRule<StateNeverCarried> kRegisterStateNeverCarried;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -89,7 +89,7 @@ class TrainingModeWithoutLoss : public Rule {
   }
 };
 
-const RegisterRule<TrainingModeWithoutLoss> kRegister;
+const RegisterRule<TrainingModeWithoutLoss> kRegisterTrainingModeWithoutLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

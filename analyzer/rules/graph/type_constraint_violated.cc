@@ -14,7 +14,7 @@ class TypeConstraintViolated : public Rule {
   }
 };
 
-const RegisterRule<TypeConstraintViolated> kRegister;
+const RegisterRule<TypeConstraintViolated> kRegisterTypeConstraintViolated;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -24,7 +24,7 @@ class UndeclaredCustomOperator : public Rule {
   }
 };
 
-const RegisterRule<UndeclaredCustomOperator> kRegister;
+const RegisterRule<UndeclaredCustomOperator> kRegisterUndeclaredCustomOperator;
 
 }  // namespace
 }  // namespace tensorlint::rules

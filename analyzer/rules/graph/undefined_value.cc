@@ -142,7 +142,7 @@ class UndefinedValue : public Rule {
   }
 };
 
-const RegisterRule<UndefinedValue> kRegister;
+const RegisterRule<UndefinedValue> kRegisterUndefinedValue;
 
 }  // namespace
 }  // namespace tensorlint::rules

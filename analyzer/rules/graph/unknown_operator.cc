@@ -59,7 +59,7 @@ class UnknownOperator : public Rule {
   }
 };
 
-const RegisterRule<UnknownOperator> kRegister;
+const RegisterRule<UnknownOperator> kRegisterUnknownOperator;
 
 }  // namespace
 }  // namespace tensorlint::rules

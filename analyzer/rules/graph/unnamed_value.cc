@@ -15,7 +15,7 @@ class UnnamedValue : public Rule {
   }
 };
 
-const RegisterRule<UnnamedValue> kRegister;
+const RegisterRule<UnnamedValue> kRegisterUnnamedValue;
 
 }  // namespace
 }  // namespace tensorlint::rules

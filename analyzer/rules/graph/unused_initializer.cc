@@ -43,7 +43,7 @@ class UnusedInitializer : public Rule {
   }
 };
 
-const RegisterRule<UnusedInitializer> kRegister;
+const RegisterRule<UnusedInitializer> kRegisterUnusedInitializer;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -11,7 +11,7 @@ class UnusedSuppression : public Rule {
               "a suppression that suppresses nothing, or cannot", kFilesOnly}) {}
 };
 
-const RegisterRule<UnusedSuppression> kRegister;
+const RegisterRule<UnusedSuppression> kRegisterUnusedSuppression;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -70,7 +70,7 @@ class UseBeforeDefinition : public Rule {
   }
 };
 
-const RegisterRule<UseBeforeDefinition> kRegister;
+const RegisterRule<UseBeforeDefinition> kRegisterUseBeforeDefinition;
 
 }  // namespace
 }  // namespace tensorlint::rules

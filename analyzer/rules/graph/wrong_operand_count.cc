@@ -20,7 +20,7 @@ class WrongOperandCount : public Rule {
   }
 };
 
-const RegisterRule<WrongOperandCount> kRegister;
+const RegisterRule<WrongOperandCount> kRegisterWrongOperandCount;
 
 }  // namespace
 }  // namespace tensorlint::rules

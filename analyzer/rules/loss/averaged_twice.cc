@@ -74,7 +74,7 @@ class AveragedTwice : public Rule {
   }
 };
 
-const RegisterRule<AveragedTwice> kRegister;
+const RegisterRule<AveragedTwice> kRegisterAveragedTwice;
 
 }  // namespace
 }  // namespace tensorlint::rules

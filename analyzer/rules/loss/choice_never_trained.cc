@@ -180,7 +180,7 @@ class ChoiceNeverTrained : public Rule {
   }
 };
 
-const RegisterRule<ChoiceNeverTrained> kRegister;
+const RegisterRule<ChoiceNeverTrained> kRegisterChoiceNeverTrained;
 
 }  // namespace
 }  // namespace tensorlint::rules

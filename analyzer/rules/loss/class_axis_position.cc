@@ -395,7 +395,7 @@ class ClassAxisPosition : public Rule {
   }
 };
 
-const RegisterRule<ClassAxisPosition> kRegister;
+const RegisterRule<ClassAxisPosition> kRegisterClassAxisPosition;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -84,7 +84,7 @@ class ClassesOfSoftmaxAsTags : public Rule {
   }
 };
 
-const RegisterRule<ClassesOfSoftmaxAsTags> kRegister;
+const RegisterRule<ClassesOfSoftmaxAsTags> kRegisterClassesOfSoftmaxAsTags;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -103,7 +103,7 @@ class ComparedWithItself : public Rule {
   }
 };
 
-const RegisterRule<ComparedWithItself> kRegister;
+const RegisterRule<ComparedWithItself> kRegisterComparedWithItself;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -174,7 +174,7 @@ class DensityCorrectionAdded : public Rule {
   }
 };
 
-const RegisterRule<DensityCorrectionAdded> kRegister;
+const RegisterRule<DensityCorrectionAdded> kRegisterDensityCorrectionAdded;
 
 }  // namespace
 }  // namespace tensorlint::rules

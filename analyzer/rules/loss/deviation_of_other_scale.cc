@@ -124,7 +124,7 @@ class DeviationOfOtherScale : public Rule {
   }
 };
 
-const RegisterRule<DeviationOfOtherScale> kRegister;
+const RegisterRule<DeviationOfOtherScale> kRegisterDeviationOfOtherScale;
 
 }  // namespace
 }  // namespace tensorlint::rules

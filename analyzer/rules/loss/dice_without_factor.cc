@@ -101,7 +101,7 @@ class DiceWithoutFactor : public Rule {
   }
 };
 
-const RegisterRule<DiceWithoutFactor> kRegister;
+const RegisterRule<DiceWithoutFactor> kRegisterDiceWithoutFactor;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -329,7 +329,7 @@ class DistancesAsScores : public Rule {
   }
 };
 
-const RegisterRule<DistancesAsScores> kRegister;
+const RegisterRule<DistancesAsScores> kRegisterDistancesAsScores;
 
 }  // namespace
 }  // namespace tensorlint::rules

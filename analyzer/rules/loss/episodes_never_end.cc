@@ -61,7 +61,7 @@ class EpisodesNeverEnd : public Rule {
   }
 };
 
-const RegisterRule<EpisodesNeverEnd> kRegister;
+const RegisterRule<EpisodesNeverEnd> kRegisterEpisodesNeverEnd;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -114,7 +114,7 @@ class LabelZeroUntrained : public Rule {
   }
 };
 
-const RegisterRule<LabelZeroUntrained> kRegister;
+const RegisterRule<LabelZeroUntrained> kRegisterLabelZeroUntrained;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -123,7 +123,7 @@ class LabelsAllAlike : public Rule {
   }
 };
 
-const RegisterRule<LabelsAllAlike> kRegister;
+const RegisterRule<LabelsAllAlike> kRegisterLabelsAllAlike;
 
 }  // namespace
 }  // namespace tensorlint::rules

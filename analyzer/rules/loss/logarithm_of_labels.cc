@@ -101,7 +101,7 @@ class LogarithmOfLabels : public Rule {
   }
 };
 
-const RegisterRule<LogarithmOfLabels> kRegister;
+const RegisterRule<LogarithmOfLabels> kRegisterLogarithmOfLabels;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -87,7 +87,7 @@ class LogarithmsAsWeights : public Rule {
   }
 };
 
-const RegisterRule<LogarithmsAsWeights> kRegister;
+const RegisterRule<LogarithmsAsWeights> kRegisterLogarithmsAsWeights;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -447,7 +447,7 @@ class LogitsIntoProbabilityLoss : public Rule {
   }
 };
 
-const RegisterRule<LogitsIntoProbabilityLoss> kRegister;
+const RegisterRule<LogitsIntoProbabilityLoss> kRegisterLogitsIntoProbabilityLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -441,7 +441,7 @@ class LossDetachedFromParameters : public Rule {
   }
 };
 
-const RegisterRule<LossDetachedFromParameters> kRegister;
+const RegisterRule<LossDetachedFromParameters> kRegisterLossDetachedFromParameters;
 
 }  // namespace
 }  // namespace tensorlint::rules

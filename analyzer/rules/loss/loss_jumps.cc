@@ -62,7 +62,7 @@ class LossJumps : public Rule {
   }
 };
 
-const RegisterRule<LossJumps> kRegister;
+const RegisterRule<LossJumps> kRegisterLossJumps;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -244,7 +244,7 @@ class LossOfOneLabel : public Rule {
   }
 };
 
-const RegisterRule<LossOfOneLabel> kRegister;
+const RegisterRule<LossOfOneLabel> kRegisterLossOfOneLabel;
 
 }  // namespace
 }  // namespace tensorlint::rules

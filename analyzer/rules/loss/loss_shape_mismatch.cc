@@ -21,7 +21,7 @@ class LossShapeMismatch : public Rule {
   }
 };
 
-const RegisterRule<LossShapeMismatch> kRegister;
+const RegisterRule<LossShapeMismatch> kRegisterLossShapeMismatch;
 
 }  // namespace
 }  // namespace tensorlint::rules

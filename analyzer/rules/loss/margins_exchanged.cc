@@ -93,7 +93,7 @@ class MarginsExchanged : public Rule {
   }
 };
 
-const RegisterRule<MarginsExchanged> kRegister;
+const RegisterRule<MarginsExchanged> kRegisterMarginsExchanged;
 
 }  // namespace
 }  // namespace tensorlint::rules

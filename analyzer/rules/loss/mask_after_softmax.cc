@@ -80,7 +80,7 @@ class MaskAfterSoftmax : public Rule {
   }
 };
 
-const RegisterRule<MaskAfterSoftmax> kRegister;
+const RegisterRule<MaskAfterSoftmax> kRegisterMaskAfterSoftmax;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -92,7 +92,7 @@ class MaskHidesNothing : public Rule {
   }
 };
 
-const RegisterRule<MaskHidesNothing> kRegister;
+const RegisterRule<MaskHidesNothing> kRegisterMaskHidesNothing;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -252,7 +252,7 @@ class MeanOverPadding : public Rule {
   }
 };
 
-const RegisterRule<MeanOverPadding> kRegister;
+const RegisterRule<MeanOverPadding> kRegisterMeanOverPadding;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -96,7 +96,7 @@ class MixedLabelsCrossed : public Rule {
   }
 };
 
-const RegisterRule<MixedLabelsCrossed> kRegister;
+const RegisterRule<MixedLabelsCrossed> kRegisterMixedLabelsCrossed;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -119,7 +119,7 @@ class MultipliedMask : public Rule {
   }
 };
 
-const RegisterRule<MultipliedMask> kRegister;
+const RegisterRule<MultipliedMask> kRegisterMultipliedMask;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -69,7 +69,7 @@ class NoiseShareWithoutRoot : public Rule {
   }
 };
 
-const RegisterRule<NoiseShareWithoutRoot> kRegister;
+const RegisterRule<NoiseShareWithoutRoot> kRegisterNoiseShareWithoutRoot;
 
 }  // namespace
 }  // namespace tensorlint::rules

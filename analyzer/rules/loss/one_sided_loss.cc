@@ -556,7 +556,7 @@ class OneSidedLoss : public Rule {
   }
 };
 
-const RegisterRule<OneSidedLoss> kRegister;
+const RegisterRule<OneSidedLoss> kRegisterOneSidedLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

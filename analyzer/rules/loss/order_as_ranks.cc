@@ -161,7 +161,7 @@ class OrderAsRanks : public Rule {
   }
 };
 
-const RegisterRule<OrderAsRanks> kRegister;
+const RegisterRule<OrderAsRanks> kRegisterOrderAsRanks;
 
 }  // namespace
 }  // namespace tensorlint::rules

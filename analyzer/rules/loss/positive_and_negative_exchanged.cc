@@ -185,7 +185,7 @@ class PositiveAndNegativeExchanged : public Rule {
   }
 };
 
-const RegisterRule<PositiveAndNegativeExchanged> kRegister;
+const RegisterRule<PositiveAndNegativeExchanged> kRegisterPositiveAndNegativeExchanged;
 
 }  // namespace
 }  // namespace tensorlint::rules

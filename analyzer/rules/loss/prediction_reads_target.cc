@@ -28,11 +28,11 @@ class PredictionReadsTarget : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    if (!has_node(out, {Opcode::kConv, Opcode::kRecurrence, Opcode::kConcat})) return;
     Visited<NodeId> seen(view.analysis().meter());
-    each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
-      check_sides(expressions, {call.id(), call.operand(0).value(), call.operand(1).value()}, seen, out);
-    });
+    if (has_node(out, {Opcode::kConv, Opcode::kRecurrence, Opcode::kConcat}))
+      each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
+        check_sides(expressions, {call.id(), call.operand(0).value(), call.operand(1).value()}, seen, out);
+      });
     for (const losses::LossSite& loss : view.losses())
       if (loss.anchor == NodeId::kNone || view.analysis().has_failed(loss.anchor))
         continue;
@@ -67,7 +67,8 @@ class PredictionReadsTarget : public Rule {
     for (const bool turned : {false, true}) {
       const ValueId prediction = turned ? meeting.b : meeting.a, target = turned ? meeting.a : meeting.b;
       if (!check_side(expressions, meeting.node, prediction, target, out) &&
-          !check_roll(expressions, meeting.node, prediction, target, out))
+          !check_roll(expressions, meeting.node, prediction, target, out) &&
+          !check_window(expressions, meeting.node, prediction, target, out))
         continue;
       seen.insert(meeting.node);
       return;
@@ -202,6 +203,64 @@ class PredictionReadsTarget : public Rule {
         .note_at(meeting, "it is compared with the last one here")
         .fix("subtract neighbours without rolling: x[:, 1:] - x[:, :-1]");
     return true;
+  }
+
+  /// One number or state is made of a part of the steps, and the steps that it is to predict are among them. Where the
+  /// prediction still has the axis of these steps, or some elements are hidden, they are to be restored.
+  static bool check_window(const Expressions& expressions, NodeId meeting, ValueId prediction, ValueId target,
+                           Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto wanted = part_of(expressions, target);
+    if (!wanted || !is_input(analysis, wanted->of) || wanted->axis == 0 ||
+        !analysis.fact(wanted->of).dtypes.proves(DTypeSet::floats()))
+      return false;
+    NodeId window = NodeId::kNone;
+    bool is_hidden = false;
+    walk_back(expressions, prediction, [&](ValueId value, NodeId node) {
+      const Opcode opcode = expressions.op(node);
+      is_hidden |= opcode == Opcode::kWhere;
+      if (opcode == Opcode::kMul)
+        for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+          is_hidden |= is_input(analysis, before_stretch(expressions, expressions.operand(node, side)));
+      const auto part = opcode == Opcode::kSlice ? part_of(expressions, value) : std::nullopt;
+      if (!part || part->of != wanted->of || part->axis != wanted->axis) return !is_hidden;
+      const double length = extent_of(expressions, part->of, part->axis);
+      if (part->start <= wanted->start && part->end >= wanted->end && part->end - part->start < length &&
+          part->end - part->start > wanted->end - wanted->start)
+        window = node;
+      return false;
+    });
+    if (window == NodeId::kNone || is_hidden) return false;
+    auto& origins = out.shared<losses::LossAxes>().origins;
+    const losses::AxisSource steps{expressions.result(window), static_cast<std::uint32_t>(wanted->axis)};
+    for (std::uint32_t axis = 0; axis < expressions.dims(prediction).size(); ++axis)
+      if (descends(expressions, origins, {prediction, axis}, steps, 0)) return false;
+    out.report(window, fmt::format("steps {} to {} of {} are to be predicted, and are among those that the prediction "
+                                   "is computed from",
+                                   wanted->start, wanted->end - 1, Operand(analysis, wanted->of).name()))
+        .note_at(meeting, "the prediction is compared with them here")
+        .fix(fmt::format("end before step {}", wanted->start));
+    return true;
+  }
+
+  /// The axis is one of steps, perhaps of fewer of them.
+  static bool descends(const Expressions& expressions, losses::AxisOrigins& origins, const losses::AxisSource& axis,
+                       const losses::AxisSource& steps, int depth) {
+    constexpr int kMaxDepth = 6;
+    const auto sources = origins.of(axis.value);
+    if (axis.axis >= sources.size() || depth > kMaxDepth) return false;
+    return std::ranges::any_of(sources[axis.axis], [&](const losses::AxisSource& source) {
+      if (source == steps) return true;
+      const NodeId node = expressions.producer(source.value);
+      const ValueId before = expressions.operand(node, 0);
+      return before != ValueId::kAbsent && descends(expressions, origins, {before, source.axis}, steps, depth + 1);
+    });
+  }
+
+  static double extent_of(const Expressions& expressions, ValueId value, std::size_t axis) {
+    const auto dims = expressions.dims(value);
+    if (axis >= dims.size()) return 0;
+    return static_cast<double>(expressions.analysis().facts().dims().as_constant(dims[axis]).value_or(0));
   }
 
   /// Steps from `start` to before `end` of an axis; one of them alone for an index.
@@ -475,7 +534,7 @@ class PredictionReadsTarget : public Rule {
   }
 };
 
-const RegisterRule<PredictionReadsTarget> kRegister;
+const RegisterRule<PredictionReadsTarget> kRegisterPredictionReadsTarget;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -353,7 +353,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   static constexpr double kMaxScale = 8;
 };
 
-const RegisterRule<ProbabilitiesIntoLogitLoss> kRegister;
+const RegisterRule<ProbabilitiesIntoLogitLoss> kRegisterProbabilitiesIntoLogitLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -323,7 +323,7 @@ class ProbabilityThresholdOnScores : public Rule {
   }
 };
 
-const RegisterRule<ProbabilityThresholdOnScores> kRegister;
+const RegisterRule<ProbabilityThresholdOnScores> kRegisterProbabilityThresholdOnScores;
 
 }  // namespace
 }  // namespace tensorlint::rules

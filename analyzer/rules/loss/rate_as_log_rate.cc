@@ -66,7 +66,7 @@ class RateAsLogRate : public Rule {
   }
 };
 
-const RegisterRule<RateAsLogRate> kRegister;
+const RegisterRule<RateAsLogRate> kRegisterRateAsLogRate;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -65,7 +65,7 @@ class RewardsSoFar : public Rule {
   }
 };
 
-const RegisterRule<RewardsSoFar> kRegister;
+const RegisterRule<RewardsSoFar> kRegisterRewardsSoFar;
 
 }  // namespace
 }  // namespace tensorlint::rules

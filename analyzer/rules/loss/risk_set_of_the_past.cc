@@ -232,7 +232,7 @@ class RiskSetOfThePast : public Rule {
   }
 };
 
-const RegisterRule<RiskSetOfThePast> kRegister;
+const RegisterRule<RiskSetOfThePast> kRegisterRiskSetOfThePast;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -219,7 +219,7 @@ class SamplesInOtherOrder : public Rule {
   }
 };
 
-const RegisterRule<SamplesInOtherOrder> kRegister;
+const RegisterRule<SamplesInOtherOrder> kRegisterSamplesInOtherOrder;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -73,7 +73,7 @@ class SamplesLeftOut : public Rule {
   }
 };
 
-const RegisterRule<SamplesLeftOut> kRegister;
+const RegisterRule<SamplesLeftOut> kRegisterSamplesLeftOut;
 
 }  // namespace
 }  // namespace tensorlint::rules

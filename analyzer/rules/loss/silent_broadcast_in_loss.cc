@@ -169,7 +169,7 @@ class SilentBroadcastInLoss : public Rule {
   }
 };
 
-const RegisterRule<SilentBroadcastInLoss> kRegister;
+const RegisterRule<SilentBroadcastInLoss> kRegisterSilentBroadcastInLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

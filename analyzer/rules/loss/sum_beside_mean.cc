@@ -67,7 +67,7 @@ class SumBesideMean : public Rule {
   }
 };
 
-const RegisterRule<SumBesideMean> kRegister;
+const RegisterRule<SumBesideMean> kRegisterSumBesideMean;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -50,7 +50,7 @@ class SwappedLossSides : public Rule {
   }
 };
 
-const RegisterRule<SwappedLossSides> kRegister;
+const RegisterRule<SwappedLossSides> kRegisterSwappedLossSides;
 
 }  // namespace
 }  // namespace tensorlint::rules

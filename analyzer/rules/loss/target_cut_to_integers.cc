@@ -42,6 +42,14 @@ class TargetCutToIntegers : public Rule {
       return;
     }
     const ValueId source = before_moves(expressions, given);
+    if (is_share(expressions, source, loss.kind)) {
+      out.report(cast, fmt::format("the cast to {} makes 0 of all elements of {} that are less than 1, a target of {}",
+                                   target.to_text(), fractions.name(), ops::to_text(loss.kind)))
+          .origin(fractions, Aspect::kValue)
+          .note_at(loss.anchor, "compared with the prediction here")
+          .fix("keep the floating-point numbers");
+      return;
+    }
     if (!compares_numbers(loss.kind) || !is_input(analysis, source) ||
         !analysis.fact(source).dtypes.proves(DTypeSet::floats()))
       return;
@@ -64,6 +72,12 @@ class TargetCutToIntegers : public Rule {
   static bool takes_probabilities(LossKind kind) {
     return kind == LossKind::kBinaryCrossEntropy || kind == LossKind::kBinaryCrossEntropyWithLogits ||
            kind == LossKind::kBinaryFocal;
+  }
+
+  /// A quotient where a probability is wanted. What is known to be between 0 and 1 is another rule's.
+  static bool is_share(const Expressions& expressions, ValueId source, LossKind kind) {
+    const NodeId node = expressions.producer(source);
+    return expressions.op(node) == Opcode::kDiv && takes_probabilities(kind) && !with_number(expressions, node);
   }
 
   /// The cast of floats to integers that a target went through, with nothing else than moves since; kNone without one.
@@ -127,7 +141,7 @@ class TargetCutToIntegers : public Rule {
   }
 };
 
-const RegisterRule<TargetCutToIntegers> kRegister;
+const RegisterRule<TargetCutToIntegers> kRegisterTargetCutToIntegers;
 
 }  // namespace
 }  // namespace tensorlint::rules

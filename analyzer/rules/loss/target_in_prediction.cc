@@ -117,7 +117,7 @@ class TargetInPrediction : public Rule {
   }
 };
 
-const RegisterRule<TargetInPrediction> kRegister;
+const RegisterRule<TargetInPrediction> kRegisterTargetInPrediction;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -125,7 +125,7 @@ class TargetInStatistics : public Rule {
   }
 };
 
-const RegisterRule<TargetInStatistics> kRegister;
+const RegisterRule<TargetInStatistics> kRegisterTargetInStatistics;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -121,7 +121,7 @@ class TemperatureAfterSoftmax : public Rule {
   }
 };
 
-const RegisterRule<TemperatureAfterSoftmax> kRegister;
+const RegisterRule<TemperatureAfterSoftmax> kRegisterTemperatureAfterSoftmax;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -48,7 +48,7 @@ class TemperatureBeforeNorm : public Rule {
   }
 };
 
-const RegisterRule<TemperatureBeforeNorm> kRegister;
+const RegisterRule<TemperatureBeforeNorm> kRegisterTemperatureBeforeNorm;
 
 }  // namespace
 }  // namespace tensorlint::rules

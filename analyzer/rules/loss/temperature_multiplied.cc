@@ -55,7 +55,7 @@ class TemperatureMultiplied : public Rule {
   }
 };
 
-const RegisterRule<TemperatureMultiplied> kRegister;
+const RegisterRule<TemperatureMultiplied> kRegisterTemperatureMultiplied;
 
 }  // namespace
 }  // namespace tensorlint::rules

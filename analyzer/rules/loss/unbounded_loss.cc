@@ -161,7 +161,7 @@ class UnboundedLoss : public Rule {
   }
 };
 
-const RegisterRule<UnboundedLoss> kRegister;
+const RegisterRule<UnboundedLoss> kRegisterUnboundedLoss;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -76,7 +76,7 @@ class UnevenTemperature : public Rule {
   }
 };
 
-const RegisterRule<UnevenTemperature> kRegister;
+const RegisterRule<UnevenTemperature> kRegisterUnevenTemperature;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -32,7 +32,7 @@ class UnusedParameter : public Rule {
   }
 };
 
-const RegisterRule<UnusedParameter> kRegister;
+const RegisterRule<UnusedParameter> kRegisterUnusedParameter;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -36,7 +36,7 @@ class CostlyTransfers : public Rule {
   }
 };
 
-const RegisterRule<CostlyTransfers> kRegister;
+const RegisterRule<CostlyTransfers> kRegisterCostlyTransfers;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -29,7 +29,7 @@ class DeviceChangesInLoop : public Rule {
   }
 };
 
-const RegisterRule<DeviceChangesInLoop> kRegister;
+const RegisterRule<DeviceChangesInLoop> kRegisterDeviceChangesInLoop;
 
 }  // namespace
 }  // namespace tensorlint::rules

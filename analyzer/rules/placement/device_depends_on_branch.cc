@@ -26,7 +26,7 @@ class DeviceDependsOnBranch : public Rule {
   }
 };
 
-const RegisterRule<DeviceDependsOnBranch> kRegister;
+const RegisterRule<DeviceDependsOnBranch> kRegisterDeviceDependsOnBranch;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -15,7 +15,7 @@ class IndexOnOtherDevice : public Rule {
   }
 };
 
-const RegisterRule<IndexOnOtherDevice> kRegister;
+const RegisterRule<IndexOnOtherDevice> kRegisterIndexOnOtherDevice;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -25,7 +25,7 @@ class InvalidDeviceConfiguration : public Rule {
   }
 };
 
-const RegisterRule<InvalidDeviceConfiguration> kRegister;
+const RegisterRule<InvalidDeviceConfiguration> kRegisterInvalidDeviceConfiguration;
 
 }  // namespace
 }  // namespace tensorlint::rules

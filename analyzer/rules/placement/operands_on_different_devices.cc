@@ -15,7 +15,7 @@ class OperandsOnDifferentDevices : public Rule {
   }
 };
 
-const RegisterRule<OperandsOnDifferentDevices> kRegister;
+const RegisterRule<OperandsOnDifferentDevices> kRegisterOperandsOnDifferentDevices;
 
 }  // namespace
 }  // namespace tensorlint::rules

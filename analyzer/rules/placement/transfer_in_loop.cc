@@ -30,7 +30,7 @@ class TransferInLoop : public Rule {
   }
 };
 
-const RegisterRule<TransferInLoop> kRegister;
+const RegisterRule<TransferInLoop> kRegisterTransferInLoop;
 
 }  // namespace
 }  // namespace tensorlint::rules

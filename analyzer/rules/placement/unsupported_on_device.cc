@@ -68,7 +68,7 @@ class UnsupportedOnDevice : public Rule {
   }
 };
 
-const RegisterRule<UnsupportedOnDevice> kRegister;
+const RegisterRule<UnsupportedOnDevice> kRegisterUnsupportedOnDevice;
 
 }  // namespace
 }  // namespace tensorlint::rules

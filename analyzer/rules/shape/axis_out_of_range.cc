@@ -14,7 +14,7 @@ class AxisOutOfRange : public Rule {
   }
 };
 
-const RegisterRule<AxisOutOfRange> kRegister;
+const RegisterRule<AxisOutOfRange> kRegisterAxisOutOfRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -17,7 +17,7 @@ class ConcatShapeMismatch : public Rule {
   }
 };
 
-const RegisterRule<ConcatShapeMismatch> kRegister;
+const RegisterRule<ConcatShapeMismatch> kRegisterConcatShapeMismatch;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -14,7 +14,7 @@ class DuplicateAxis : public Rule {
   }
 };
 
-const RegisterRule<DuplicateAxis> kRegister;
+const RegisterRule<DuplicateAxis> kRegisterDuplicateAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

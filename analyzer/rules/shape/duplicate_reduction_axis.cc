@@ -16,7 +16,7 @@ class DuplicateReductionAxis : public Rule {
   }
 };
 
-const RegisterRule<DuplicateReductionAxis> kRegister;
+const RegisterRule<DuplicateReductionAxis> kRegisterDuplicateReductionAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -16,7 +16,7 @@ class IncompatibleOperandShapes : public Rule {
   }
 };
 
-const RegisterRule<IncompatibleOperandShapes> kRegister;
+const RegisterRule<IncompatibleOperandShapes> kRegisterIncompatibleOperandShapes;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -74,7 +74,7 @@ class PixelsLaidOutAsBlocks : public Rule {
   }
 };
 
-const RegisterRule<PixelsLaidOutAsBlocks> kRegister;
+const RegisterRule<PixelsLaidOutAsBlocks> kRegisterPixelsLaidOutAsBlocks;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -16,7 +16,7 @@ class ReductionAxisOutOfRange : public Rule {
   }
 };
 
-const RegisterRule<ReductionAxisOutOfRange> kRegister;
+const RegisterRule<ReductionAxisOutOfRange> kRegisterReductionAxisOutOfRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -17,9 +17,6 @@ using losses::Expressions;
 using losses::LossSite;
 using ops::Opcode;
 
-/// Nodes in a row that are looked through on the way to a reduction.
-constexpr int kMaxSteps = 24;
-
 /// Only where a loss says what the axes mean: a mean over the batch is a statistic elsewhere.
 class ReductionOverBatchAxis : public Rule {
  public:
@@ -50,6 +47,9 @@ class ReductionOverBatchAxis : public Rule {
   }
 
  private:
+  /// Nodes in a row that are looked through on the way to a reduction.
+  static constexpr int kMaxSteps = 24;
+
   struct Search {
     const Expressions& expressions;
     const dataflow::Analysis& analysis;
@@ -543,7 +543,7 @@ class ReductionOverBatchAxis : public Rule {
   }
 };
 
-const RegisterRule<ReductionOverBatchAxis> kRegister;
+const RegisterRule<ReductionOverBatchAxis> kRegisterReductionOverBatchAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

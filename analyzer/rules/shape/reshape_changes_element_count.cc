@@ -14,7 +14,7 @@ class ReshapeChangesElementCount : public Rule {
   }
 };
 
-const RegisterRule<ReshapeChangesElementCount> kRegister;
+const RegisterRule<ReshapeChangesElementCount> kRegisterReshapeChangesElementCount;
 
 }  // namespace
 }  // namespace tensorlint::rules

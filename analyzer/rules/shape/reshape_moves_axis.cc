@@ -131,7 +131,7 @@ class ReshapeMovesAxis : public Rule {
   }
 };
 
-const RegisterRule<ReshapeMovesAxis> kRegister;
+const RegisterRule<ReshapeMovesAxis> kRegisterReshapeMovesAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -37,7 +37,7 @@ class ResizeOfBatch : public Rule {
   }
 };
 
-const RegisterRule<ResizeOfBatch> kRegister;
+const RegisterRule<ResizeOfBatch> kRegisterResizeOfBatch;
 
 }  // namespace
 }  // namespace tensorlint::rules

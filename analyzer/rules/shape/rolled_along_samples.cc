@@ -45,7 +45,7 @@ class RolledAlongSamples : public Rule {
   }
 };
 
-const RegisterRule<RolledAlongSamples> kRegister;
+const RegisterRule<RolledAlongSamples> kRegisterRolledAlongSamples;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -178,7 +178,7 @@ class SamplesDependOnEachOther : public Rule {
   }
 };
 
-const RegisterRule<SamplesDependOnEachOther> kRegister;
+const RegisterRule<SamplesDependOnEachOther> kRegisterSamplesDependOnEachOther;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -14,9 +14,6 @@
 namespace tensorlint::rules {
 namespace {
 
-/// Copies and views in a row that are looked through.
-constexpr int kMaxSteps = 16;
-
 /// Only in front of a loss is it known which axis holds the classes: elsewhere a softmax over axis 0 may be meant.
 class SoftmaxOverBatchAxis : public Rule {
  public:
@@ -94,6 +91,9 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 
  private:
+  /// Copies and views in a row that are looked through.
+  static constexpr int kMaxSteps = 16;
+
   /// The distribution of one of several actions, which another distribution weighs along the axis of the softmax.
   static bool is_weighed_along(const losses::Expressions& expressions, NodeId softmax, std::size_t axis,
                                std::size_t rank) {
@@ -354,7 +354,7 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 };
 
-const RegisterRule<SoftmaxOverBatchAxis> kRegister;
+const RegisterRule<SoftmaxOverBatchAxis> kRegisterSoftmaxOverBatchAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

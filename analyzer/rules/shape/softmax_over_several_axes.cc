@@ -41,7 +41,7 @@ class SoftmaxOverSeveralAxes : public Rule {
   }
 };
 
-const RegisterRule<SoftmaxOverSeveralAxes> kRegister;
+const RegisterRule<SoftmaxOverSeveralAxes> kRegisterSoftmaxOverSeveralAxes;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -56,7 +56,7 @@ class StatesNeverMix : public Rule {
   }
 };
 
-const RegisterRule<StatesNeverMix> kRegister;
+const RegisterRule<StatesNeverMix> kRegisterStatesNeverMix;
 
 }  // namespace
 }  // namespace tensorlint::rules

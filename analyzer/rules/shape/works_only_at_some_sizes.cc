@@ -48,7 +48,7 @@ class WorksOnlyAtSomeSizes : public Rule {
   }
 };
 
-const RegisterRule<WorksOnlyAtSomeSizes> kRegister;
+const RegisterRule<WorksOnlyAtSomeSizes> kRegisterWorksOnlyAtSomeSizes;
 
 }  // namespace
 }  // namespace tensorlint::rules

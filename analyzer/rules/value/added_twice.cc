@@ -174,7 +174,7 @@ class AddedTwice : public Rule {
   }
 };
 
-const RegisterRule<AddedTwice> kRegister;
+const RegisterRule<AddedTwice> kRegisterAddedTwice;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -87,7 +87,7 @@ class BiasScaleMismatch : public Rule {
   }
 };
 
-const RegisterRule<BiasScaleMismatch> kRegister;
+const RegisterRule<BiasScaleMismatch> kRegisterBiasScaleMismatch;
 
 }  // namespace
 }  // namespace tensorlint::rules

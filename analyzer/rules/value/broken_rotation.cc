@@ -168,7 +168,7 @@ class BrokenRotation : public Rule {
   }
 };
 
-const RegisterRule<BrokenRotation> kRegister;
+const RegisterRule<BrokenRotation> kRegisterBrokenRotation;
 
 }  // namespace
 }  // namespace tensorlint::rules

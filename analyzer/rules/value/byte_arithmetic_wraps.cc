@@ -252,7 +252,7 @@ class ByteArithmeticWraps : public Rule {
   }
 };
 
-const RegisterRule<ByteArithmeticWraps> kRegister;
+const RegisterRule<ByteArithmeticWraps> kRegisterByteArithmeticWraps;
 
 }  // namespace
 }  // namespace tensorlint::rules

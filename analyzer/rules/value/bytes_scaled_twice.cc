@@ -80,7 +80,7 @@ class BytesScaledTwice : public Rule {
   }
 };
 
-const RegisterRule<BytesScaledTwice> kRegister;
+const RegisterRule<BytesScaledTwice> kRegisterBytesScaledTwice;
 
 }  // namespace
 }  // namespace tensorlint::rules

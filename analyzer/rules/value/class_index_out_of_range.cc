@@ -60,7 +60,7 @@ class ClassIndexOutOfRange : public Rule {
   }
 };
 
-const RegisterRule<ClassIndexOutOfRange> kRegister;
+const RegisterRule<ClassIndexOutOfRange> kRegisterClassIndexOutOfRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -170,7 +170,7 @@ class ClipLeavesNothing : public Rule {
   }
 };
 
-const RegisterRule<ClipLeavesNothing> kRegister;
+const RegisterRule<ClipLeavesNothing> kRegisterClipLeavesNothing;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -326,7 +326,7 @@ class ConstantAlongSoftmax : public Rule {
   }
 };
 
-const RegisterRule<ConstantAlongSoftmax> kRegister;
+const RegisterRule<ConstantAlongSoftmax> kRegisterConstantAlongSoftmax;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -57,7 +57,7 @@ class CrossedClipBounds : public Rule {
   }
 };
 
-const RegisterRule<CrossedClipBounds> kRegister;
+const RegisterRule<CrossedClipBounds> kRegisterCrossedClipBounds;
 
 }  // namespace
 }  // namespace tensorlint::rules

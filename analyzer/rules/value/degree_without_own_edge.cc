@@ -88,7 +88,7 @@ class DegreeWithoutOwnEdge : public Rule {
   }
 };
 
-const RegisterRule<DegreeWithoutOwnEdge> kRegister;
+const RegisterRule<DegreeWithoutOwnEdge> kRegisterDegreeWithoutOwnEdge;
 
 }  // namespace
 }  // namespace tensorlint::rules

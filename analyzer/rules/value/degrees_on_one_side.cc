@@ -121,7 +121,7 @@ class DegreesOnOneSide : public Rule {
   }
 };
 
-const RegisterRule<DegreesOnOneSide> kRegister;
+const RegisterRule<DegreesOnOneSide> kRegisterDegreesOnOneSide;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -346,7 +346,7 @@ class DifferenceOfRoundedNumbers : public Rule {
   }
 };
 
-const RegisterRule<DifferenceOfRoundedNumbers> kRegister;
+const RegisterRule<DifferenceOfRoundedNumbers> kRegisterDifferenceOfRoundedNumbers;
 
 }  // namespace
 }  // namespace tensorlint::rules

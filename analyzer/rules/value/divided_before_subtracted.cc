@@ -77,7 +77,7 @@ class DividedBeforeSubtracted : public Rule {
   }
 };
 
-const RegisterRule<DividedBeforeSubtracted> kRegister;
+const RegisterRule<DividedBeforeSubtracted> kRegisterDividedBeforeSubtracted;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -49,7 +49,7 @@ class FactorAlwaysZero : public Rule {
   }
 };
 
-const RegisterRule<FactorAlwaysZero> kRegister;
+const RegisterRule<FactorAlwaysZero> kRegisterFactorAlwaysZero;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -228,7 +228,7 @@ class FractionLostInCast : public Rule {
   }
 };
 
-const RegisterRule<FractionLostInCast> kRegister;
+const RegisterRule<FractionLostInCast> kRegisterFractionLostInCast;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -214,7 +214,7 @@ class FrequenciesAllAlike : public Rule {
   }
 };
 
-const RegisterRule<FrequenciesAllAlike> kRegister;
+const RegisterRule<FrequenciesAllAlike> kRegisterFrequenciesAllAlike;
 
 }  // namespace
 }  // namespace tensorlint::rules

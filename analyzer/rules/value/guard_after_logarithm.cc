@@ -37,7 +37,7 @@ class GuardAfterLogarithm : public Rule {
   }
 };
 
-const RegisterRule<GuardAfterLogarithm> kRegister;
+const RegisterRule<GuardAfterLogarithm> kRegisterGuardAfterLogarithm;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -37,7 +37,7 @@ class IgnoredOperand : public Rule {
   }
 };
 
-const RegisterRule<IgnoredOperand> kRegister;
+const RegisterRule<IgnoredOperand> kRegisterIgnoredOperand;
 
 }  // namespace
 }  // namespace tensorlint::rules

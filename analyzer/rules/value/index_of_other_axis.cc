@@ -154,7 +154,7 @@ class IndexOfOtherAxis : public Rule {
   }
 };
 
-const RegisterRule<IndexOfOtherAxis> kRegister;
+const RegisterRule<IndexOfOtherAxis> kRegisterIndexOfOtherAxis;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -216,7 +216,7 @@ class IndexOutOfRange : public Rule {
   }
 };
 
-const RegisterRule<IndexOutOfRange> kRegister;
+const RegisterRule<IndexOutOfRange> kRegisterIndexOutOfRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -111,7 +111,7 @@ class IndexStride : public Rule {
   }
 };
 
-const RegisterRule<IndexStride> kRegister;
+const RegisterRule<IndexStride> kRegisterIndexStride;
 
 }  // namespace
 }  // namespace tensorlint::rules

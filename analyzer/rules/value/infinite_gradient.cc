@@ -177,7 +177,7 @@ class InfiniteGradient : public Rule {
   }
 };
 
-const RegisterRule<InfiniteGradient> kRegister;
+const RegisterRule<InfiniteGradient> kRegisterInfiniteGradient;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -156,7 +156,7 @@ class InterpolatedClasses : public Rule {
   }
 };
 
-const RegisterRule<InterpolatedClasses> kRegister;
+const RegisterRule<InterpolatedClasses> kRegisterInterpolatedClasses;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -489,7 +489,7 @@ class InvalidDomain : public Rule {
   }
 };
 
-const RegisterRule<InvalidDomain> kRegister;
+const RegisterRule<InvalidDomain> kRegisterInvalidDomain;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -401,7 +401,7 @@ class InvertedMask : public Rule {
   }
 };
 
-const RegisterRule<InvertedMask> kRegister;
+const RegisterRule<InvertedMask> kRegisterInvertedMask;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -81,7 +81,7 @@ class KeysNeverMatch : public Rule {
   }
 };
 
-const RegisterRule<KeysNeverMatch> kRegister;
+const RegisterRule<KeysNeverMatch> kRegisterKeysNeverMatch;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -90,7 +90,7 @@ class MaskedAfterLogarithm : public Rule {
   }
 };
 
-const RegisterRule<MaskedAfterLogarithm> kRegister;
+const RegisterRule<MaskedAfterLogarithm> kRegisterMaskedAfterLogarithm;
 
 }  // namespace
 }  // namespace tensorlint::rules

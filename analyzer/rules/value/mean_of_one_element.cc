@@ -87,7 +87,7 @@ class MeanOfOneElement : public Rule {
   }
 };
 
-const RegisterRule<MeanOfOneElement> kRegister;
+const RegisterRule<MeanOfOneElement> kRegisterMeanOfOneElement;
 
 }  // namespace
 }  // namespace tensorlint::rules

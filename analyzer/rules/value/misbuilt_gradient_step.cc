@@ -171,7 +171,7 @@ class MisbuiltGradientStep : public Rule {
   }
 };
 
-const RegisterRule<MisbuiltGradientStep> kRegister;
+const RegisterRule<MisbuiltGradientStep> kRegisterMisbuiltGradientStep;
 
 }  // namespace
 }  // namespace tensorlint::rules

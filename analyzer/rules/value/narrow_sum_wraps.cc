@@ -39,7 +39,7 @@ class NarrowSumWraps : public Rule {
   }
 };
 
-const RegisterRule<NarrowSumWraps> kRegister;
+const RegisterRule<NarrowSumWraps> kRegisterNarrowSumWraps;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -173,7 +173,7 @@ class NormalisedOtherwise : public Rule {
   }
 };
 
-const RegisterRule<NormalisedOtherwise> kRegister;
+const RegisterRule<NormalisedOtherwise> kRegisterNormalisedOtherwise;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -150,7 +150,7 @@ class OnesForIdentity : public Rule {
   }
 };
 
-const RegisterRule<OnesForIdentity> kRegister;
+const RegisterRule<OnesForIdentity> kRegisterOnesForIdentity;
 
 }  // namespace
 }  // namespace tensorlint::rules

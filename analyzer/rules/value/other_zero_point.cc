@@ -60,7 +60,7 @@ class OtherZeroPoint : public Rule {
   }
 };
 
-const RegisterRule<OtherZeroPoint> kRegister;
+const RegisterRule<OtherZeroPoint> kRegisterOtherZeroPoint;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -348,7 +348,7 @@ class OverflowInCast : public Rule {
   }
 };
 
-const RegisterRule<OverflowInCast> kRegister;
+const RegisterRule<OverflowInCast> kRegisterOverflowInCast;
 
 }  // namespace
 }  // namespace tensorlint::rules

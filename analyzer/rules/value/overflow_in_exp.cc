@@ -210,7 +210,7 @@ class OverflowInExp : public Rule {
   }
 };
 
-const RegisterRule<OverflowInExp> kRegister;
+const RegisterRule<OverflowInExp> kRegisterOverflowInExp;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -63,7 +63,7 @@ class OverlapOfBoxesApart : public Rule {
   }
 };
 
-const RegisterRule<OverlapOfBoxesApart> kRegister;
+const RegisterRule<OverlapOfBoxesApart> kRegisterOverlapOfBoxesApart;
 
 }  // namespace
 }  // namespace tensorlint::rules

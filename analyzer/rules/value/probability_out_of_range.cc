@@ -240,7 +240,7 @@ class ProbabilityOutOfRange : public Rule {
   }
 };
 
-const RegisterRule<ProbabilityOutOfRange> kRegister;
+const RegisterRule<ProbabilityOutOfRange> kRegisterProbabilityOutOfRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -72,7 +72,7 @@ class QuantizationLosesRange : public Rule {
   }
 };
 
-const RegisterRule<QuantizationLosesRange> kRegister;
+const RegisterRule<QuantizationLosesRange> kRegisterQuantizationLosesRange;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -401,7 +401,7 @@ class QuotientAlwaysZero : public Rule {
   }
 };
 
-const RegisterRule<QuotientAlwaysZero> kRegister;
+const RegisterRule<QuotientAlwaysZero> kRegisterQuotientAlwaysZero;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -212,7 +212,7 @@ class RangeOutsideDomain : public Rule {
   }
 };
 
-const RegisterRule<RangeOutsideDomain> kRegister;
+const RegisterRule<RangeOutsideDomain> kRegisterRangeOutsideDomain;
 
 }  // namespace
 }  // namespace tensorlint::rules

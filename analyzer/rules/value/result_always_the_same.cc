@@ -225,7 +225,7 @@ class ResultAlwaysTheSame : public Rule {
   }
 };
 
-const RegisterRule<ResultAlwaysTheSame> kRegister;
+const RegisterRule<ResultAlwaysTheSame> kRegisterResultAlwaysTheSame;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -64,7 +64,7 @@ class SameStatisticsTwice : public Rule {
   }
 };
 
-const RegisterRule<SameStatisticsTwice> kRegister;
+const RegisterRule<SameStatisticsTwice> kRegisterSameStatisticsTwice;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -140,7 +140,7 @@ class ScoresScaledByOtherExtent : public Rule {
   }
 };
 
-const RegisterRule<ScoresScaledByOtherExtent> kRegister;
+const RegisterRule<ScoresScaledByOtherExtent> kRegisterScoresScaledByOtherExtent;
 
 }  // namespace
 }  // namespace tensorlint::rules

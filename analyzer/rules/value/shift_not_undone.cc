@@ -90,7 +90,7 @@ class ShiftNotUndone : public Rule {
   }
 };
 
-const RegisterRule<ShiftNotUndone> kRegister;
+const RegisterRule<ShiftNotUndone> kRegisterShiftNotUndone;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -50,7 +50,7 @@ class SizesReadAsCorners : public Rule {
   }
 };
 
-const RegisterRule<SizesReadAsCorners> kRegister;
+const RegisterRule<SizesReadAsCorners> kRegisterSizesReadAsCorners;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -55,7 +55,7 @@ class SquareOfSumSubtracted : public Rule {
   }
 };
 
-const RegisterRule<SquareOfSumSubtracted> kRegister;
+const RegisterRule<SquareOfSumSubtracted> kRegisterSquareOfSumSubtracted;
 
 }  // namespace
 }  // namespace tensorlint::rules

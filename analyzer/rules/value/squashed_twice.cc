@@ -65,7 +65,7 @@ class SquashedTwice : public Rule {
   }
 };
 
-const RegisterRule<SquashedTwice> kRegister;
+const RegisterRule<SquashedTwice> kRegisterSquashedTwice;
 
 }  // namespace
 }  // namespace tensorlint::rules

@@ -65,7 +65,7 @@ class StepAfterLast : public Rule {
   }
 };
 
-const RegisterRule<StepAfterLast> kRegister;
+const RegisterRule<StepAfterLast> kRegisterStepAfterLast;
 
 }  // namespace
 }  // namespace tensorlint::rules

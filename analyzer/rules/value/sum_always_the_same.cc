@@ -177,7 +177,7 @@ class SumAlwaysTheSame : public Rule {
   }
 };
 
-const RegisterRule<SumAlwaysTheSame> kRegister;
+const RegisterRule<SumAlwaysTheSame> kRegisterSumAlwaysTheSame;
 
 }  // namespace
 }  // namespace tensorlint::rules

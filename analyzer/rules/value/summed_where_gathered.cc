@@ -144,7 +144,7 @@ class SummedWhereGathered : public Rule {
   }
 };
 
-const RegisterRule<SummedWhereGathered> kRegister;
+const RegisterRule<SummedWhereGathered> kRegisterSummedWhereGathered;
 
 }  // namespace
 }  // namespace tensorlint::rules

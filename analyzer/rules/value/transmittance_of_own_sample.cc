@@ -63,7 +63,7 @@ class TransmittanceOfOwnSample : public Rule {
   }
 };
 
-const RegisterRule<TransmittanceOfOwnSample> kRegister;
+const RegisterRule<TransmittanceOfOwnSample> kRegisterTransmittanceOfOwnSample;
 
 }  // namespace
 }  // namespace tensorlint::rules

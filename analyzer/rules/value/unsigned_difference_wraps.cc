@@ -70,7 +70,7 @@ class UnsignedDifferenceWraps : public Rule {
   }
 };
 
-const RegisterRule<UnsignedDifferenceWraps> kRegister;
+const RegisterRule<UnsignedDifferenceWraps> kRegisterUnsignedDifferenceWraps;
 
 }  // namespace
 }  // namespace tensorlint::rules

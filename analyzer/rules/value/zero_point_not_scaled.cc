@@ -66,7 +66,7 @@ class ZeroPointNotScaled : public Rule {
   }
 };
 
-const RegisterRule<ZeroPointNotScaled> kRegister;
+const RegisterRule<ZeroPointNotScaled> kRegisterZeroPointNotScaled;
 
 }  // namespace
 }  // namespace tensorlint::rules
