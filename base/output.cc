@@ -70,6 +70,44 @@ std::pair<std::string, int> open_beside(const std::string& path) {
   return {name, descriptor};
 }
 
+/// `fill` writes to a descriptor, and says whether all was written.
+std::optional<Error> write_beside(const std::string& path, const std::function<bool(int)>& fill) {
+  struct ::stat known{};
+  const bool exists = ::stat(path.c_str(), &known) == 0;
+  const bool is_special = exists && !S_ISREG(known.st_mode);
+  if (is_special) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return cannot_write(path);
+    const bool good = fill(descriptor);
+    return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
+  }
+  const auto [temporary, descriptor] = open_beside(path);
+  if (descriptor < 0) return cannot_write(path);
+  const Unfinished held(temporary);
+  const bool complete = fill(descriptor) && (!exists || ::fchmod(descriptor, known.st_mode & 07777) == 0);
+  if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
+  const Error error = cannot_write(path);
+  ::unlink(temporary.c_str());
+  return error;
+}
+
+/// Small pieces are collected; after one that cannot be written nothing more is.
+bool write_from(int descriptor, const TextSource& text) {
+  constexpr std::size_t kCollected = std::size_t{64} << 10;
+  std::string collected;
+  bool good = true;
+  const auto flush = [&] {
+    good = good && write_all(descriptor, collected);
+    collected.clear();
+  };
+  text([&](std::string_view piece) {
+    collected += piece;
+    if (collected.size() >= kCollected) flush();
+  });
+  flush();
+  return good;
+}
+
 }  // namespace
 
 std::optional<Error> write_file(const std::string& path, std::string_view text) {
@@ -78,10 +116,7 @@ std::optional<Error> write_file(const std::string& path, std::string_view text) 
 
 std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts,
                                 const std::function<void(std::string_view)>& written) {
-  struct ::stat known{};
-  const bool exists = ::stat(path.c_str(), &known) == 0;
-  const bool is_special = exists && !S_ISREG(known.st_mode);
-  const auto write_parts = [&](int descriptor) {
+  return write_beside(path, [&](int descriptor) {
     return std::ranges::all_of(parts, [&](std::string_view part) {
       while (!part.empty()) {
         const std::string_view piece = part.substr(0, kPiece);
@@ -91,21 +126,11 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
       }
       return true;
     });
-  };
-  if (is_special) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) return cannot_write(path);
-    const bool good = write_parts(descriptor);
-    return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
-  }
-  const auto [temporary, descriptor] = open_beside(path);
-  if (descriptor < 0) return cannot_write(path);
-  const Unfinished held(temporary);
-  const bool complete = write_parts(descriptor) && (!exists || ::fchmod(descriptor, known.st_mode & 07777) == 0);
-  if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
-  const Error error = cannot_write(path);
-  ::unlink(temporary.c_str());
-  return error;
+  });
+}
+
+std::optional<Error> write_file(const std::string& path, const TextSource& text) {
+  return write_beside(path, [&](int descriptor) { return write_from(descriptor, text); });
 }
 
 void remove_unfinished_file() noexcept {
@@ -114,6 +139,16 @@ void remove_unfinished_file() noexcept {
 
 std::optional<Error> write_stdout(std::string_view text) {
   return write_all(STDOUT_FILENO, text) ? std::nullopt : std::optional(cannot_write("standard output"));
+}
+
+std::optional<Error> write_stdout(const TextSource& text) {
+  return write_from(STDOUT_FILENO, text) ? std::nullopt : std::optional(cannot_write("standard output"));
+}
+
+std::string text_of(const TextSource& text) {
+  std::string whole;
+  text([&](std::string_view piece) { whole += piece; });
+  return whole;
 }
 
 void write_stderr(std::string_view text) noexcept {

@@ -25,6 +25,15 @@ void remove_unfinished_file() noexcept;
 
 std::optional<Error> write_stdout(std::string_view text);
 
+/// Takes a text piece by piece.
+using TextSink = std::function<void(std::string_view)>;
+/// What makes a text, which is not to be in memory as a whole.
+using TextSource = std::function<void(const TextSink& out)>;
+std::optional<Error> write_file(const std::string& path, const TextSource& text);
+std::optional<Error> write_stdout(const TextSource& text);
+/// The whole text, where it is small.
+std::string text_of(const TextSource& text);
+
 /// The only way to standard error. It never fails: where standard error is closed or full there is nobody to tell, and
 /// the exit code says it.
 void write_stderr(std::string_view text) noexcept;

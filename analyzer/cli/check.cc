@@ -102,9 +102,10 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
              const std::optional<config::Baseline>& written) {
   for (const Output& output : outputs) {
     const bool colour = output.file.empty() && wants_colour();
-    const std::string text =
-        output.report->write(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
-    const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
+    const auto write = [&](const TextSink& out) {
+      output.report->write(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet}, out);
+    };
+    const auto error = output.file.empty() ? write_stdout(write) : write_file(output.file, write);
     if (error) return refuse(error->message);
   }
   if (checker.had_internal_error()) return kExitInternal;

@@ -23,6 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Memory that the findings of one of many inputs may always take.
+constexpr std::uint64_t kLeastShare = std::uint64_t{32} << 10;
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// getrusage's ru_maxrss would not fall below that of the process which started this one.
@@ -35,10 +38,24 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limit) {
+/// As many as are asked for, and as fit in `memory`: the most severe ones. What repairs them has been of use until here.
+void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limit, std::size_t memory) {
+  std::size_t bytes = 0;
+  for (findings::Finding& finding : findings) {
+    finding.causes = {};
+    for (findings::Fix& fix : finding.fixes) fix.edits = {};
+    bytes += findings::memory_of(finding);
+  }
+  if (findings.size() <= limit && bytes <= memory) return;
   std::stable_sort(findings.begin(), findings.end(),
                    [](const findings::Finding& a, const findings::Finding& b) { return a.severity > b.severity; });
-  findings.resize(limit);
+  std::size_t kept = 0;
+  for (bytes = 0; kept < std::min(findings.size(), limit); ++kept) {
+    bytes += findings::memory_of(findings[kept]);
+    if (bytes > memory && kept > 0) break;
+  }
+  findings.resize(kept);
+  findings.shrink_to_fit();
   findings::sort_and_deduplicate(findings);
 }
 
@@ -58,6 +75,7 @@ std::vector<findings::InputReport> Checker::run(const std::vector<InputFile>& fi
   // Shared with threads that may be abandoned, which then write to inputs that are not done.
   const auto shared = std::make_shared<std::vector<findings::InputReport>>(files.size());
   std::vector<findings::InputReport>& reports = *shared;
+  inputs_ = std::max<std::size_t>(files.size(), 1);
   const BatchResult batch =
       run_batch({files.size(), options_.jobs, options_.quiet},
                 [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(i, files[i], configs[i]); });
@@ -132,7 +150,10 @@ void Checker::check_model(std::size_t input, const InputSettings& settings, find
     if (settings.filter.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
   }
   report.places = findings::count_places(report.findings) + report.omitted() + results.omitted_places;
-  if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
+  // The findings of all inputs are there when the report is written.
+  const std::uint64_t own = meter.memory_allowed() - Meter::kMemoryAtLeast;
+  keep_most_severe(report.findings, settings.max_findings,
+                   std::max(kLeastShare, Meter::kMemoryAtLeast / inputs_ + own));
   report.checked = true;
 }
 

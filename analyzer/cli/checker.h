@@ -43,6 +43,7 @@ class Checker {
 
   const CheckOptions& options_;
   const Settings& settings_;
+  std::size_t inputs_ = 1;
   std::mutex written_mutex_;
   config::Baseline* written_;
   std::atomic<bool> internal_error_{false};

@@ -11,16 +11,17 @@ void DeclaredNames::note(const Model& model, const dataflow::AnalysisOptions& op
   for (const auto& [name, declaration] : options.values)
     if (has(name)) known_.insert(name);
   for (const ConfigName& entry : settings.names) {
-    bool& known = of_configs_[{fmt::format("{}:{}", settings.config->path, entry.line), entry.name}];
+    bool& known = of_configs_[{settings.config->path, entry.line, entry.name}];
     known = known || has(entry.name);
   }
 }
 
 std::string DeclaredNames::unknown_in_config() const {
-  for (const auto& [where, known] : of_configs_)
+  for (const auto& [declared, known] : of_configs_) {
+    const auto& [path, line, name] = declared;
     if (!known)
-      return fmt::format("{}: no model that the row applies to has a value `{}` in its main graph", where.first,
-                         where.second);
+      return fmt::format("{}:{}: no model that the row applies to has a value `{}` in its main graph", path, line, name);
+  }
   return {};
 }
 

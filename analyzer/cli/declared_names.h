@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "analyzer/cli/settings.h"
 #include "ir/graph/model.h"
@@ -25,7 +26,8 @@ class DeclaredNames {
  private:
   std::mutex mutex_;
   std::set<std::string> known_;
-  std::map<std::pair<std::string, std::string>, bool> of_configs_;  // by place and name: some model has it
+  std::map<std::tuple<std::string, std::uint32_t, std::string>, bool>
+      of_configs_;  // by path, line and name: some model has it
 };
 
 }  // namespace tensorlint::cli

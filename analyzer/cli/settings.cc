@@ -170,9 +170,12 @@ void Settings::leave_out(rules::RuleSelection& selection) const {
 Result<std::shared_ptr<const config::Config>> Settings::config_for(const std::string& input) {
   if (given_ != nullptr) return given_;
   auto config = finder_.config_for(input);
-  if (config && *config != nullptr)
+  // Inputs of one folder have one configuration.
+  if (config && *config != nullptr && !accepted_.contains(*config)) {
     if (auto error = accept(**config)) return std::move(*error);
-  if (config && *config != nullptr) announce(**config);
+    announce(**config);
+    accepted_.insert(*config);
+  }
   return config;
 }
 
@@ -183,6 +186,30 @@ void Settings::announce(const config::Config& config) {
                    : fmt::format("tensorlint: using {}\n", escape_for_display(config.path, 2000)));
 }
 
+std::shared_ptr<const Settings::Declared> Settings::declared_by(const std::shared_ptr<const config::Config>& config,
+                                                                std::vector<std::size_t> parts) const {
+  const std::lock_guard lock(known_->mutex);
+  if (const auto& last = known_->last; last != nullptr && last->config == config && last->parts == parts) return last;
+  Declared declared;
+  Declarations declarations;
+  for (const std::size_t i : parts) {
+    const config::ConfigDeclarations& part = config->declarations[i];
+    add_declarations(part, declarations);
+    if (part.path.empty()) continue;
+    for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
+      for (const config::ConfigEntry& entry : *entries) declared.names.push_back({entry.name, entry.line});
+  }
+  append(declarations.inputs, options_.declarations.inputs);
+  append(declarations.ranges, options_.declarations.ranges);
+  append(declarations.devices, options_.declarations.devices);
+  // Every part was parsed before.
+  declared.analysis = parse_declarations(declarations).value();
+  declared.placement = placement_options(declared.analysis);
+  declared.config = config;
+  declared.parts = std::move(parts);
+  return known_->last = std::make_shared<const Declared>(std::move(declared));
+}
+
 InputSettings Settings::of(const std::string& input, const std::shared_ptr<const config::Config>& config) const {
   InputSettings settings;
   settings.config = config;
@@ -190,21 +217,14 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   const config::Config& file = config != nullptr ? *config : none;
   const std::string path = config != nullptr ? relative_path(input, file.folder) : input;
 
-  Declarations declarations;
-  for (const config::ConfigDeclarations& part : file.declarations) {
-    if (!matches_path(part.path, path)) continue;
-    add_declarations(part, declarations);
-    if (part.path.empty()) continue;
-    for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
-      for (const config::ConfigEntry& entry : *entries) settings.names.push_back({entry.name, entry.line});
-  }
-  append(declarations.inputs, options_.declarations.inputs);
-  append(declarations.ranges, options_.declarations.ranges);
-  append(declarations.devices, options_.declarations.devices);
-  // Every part was parsed before.
-  settings.analysis = parse_declarations(declarations).value();
+  std::vector<std::size_t> parts;
+  for (std::size_t i = 0; i < file.declarations.size(); ++i)
+    if (matches_path(file.declarations[i].path, path)) parts.push_back(i);
+  const std::shared_ptr<const Declared> declared = declared_by(config, std::move(parts));
+  settings.names = declared->names;
+  settings.analysis = declared->analysis;
   settings.analysis.signatures = signatures_;
-  settings.placement = placement_options(settings.analysis);
+  settings.placement = declared->placement;
   settings.placement.providers = providers_;
   const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;
   if (!placement_file.empty()) settings.placement.rules = placement_files_.at(placement_file);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,6 +67,22 @@ class Settings {
   const dataflow::AnalysisOptions& declared() const { return declared_; }
 
  private:
+  /// What some parts of a configuration and the command line declare.
+  struct Declared {
+    std::shared_ptr<const config::Config> config;  ///< null: none
+    std::vector<std::size_t> parts;
+    std::vector<ConfigName> names;
+    dataflow::AnalysisOptions analysis;
+    placement::PlacementOptions placement;
+  };
+  /// For inputs that the same parts apply to, it is read once.
+  std::shared_ptr<const Declared> declared_by(const std::shared_ptr<const config::Config>& config,
+                                              std::vector<std::size_t> parts) const;
+  struct Known {
+    std::mutex mutex;
+    std::shared_ptr<const Declared> last;
+  };
+
   /// Declarations, and the files that the configuration names.
   std::optional<Error> accept(const config::Config& config);
   void leave_out(rules::RuleSelection& selection) const;
@@ -76,6 +93,8 @@ class Settings {
   std::optional<findings::FailOn> fail_on_;
   std::shared_ptr<const config::Config> given_;
   config::ConfigFinder finder_{rules::rule_names()};
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();  ///< of threads that ask for settings
+  std::set<std::shared_ptr<const config::Config>> accepted_;
   std::set<std::string> announced_;                                               ///< by path
   std::map<std::string, std::shared_ptr<const config::Baseline>> baselines_;      ///< by path
   std::map<std::string, std::vector<placement::PlacementRule>> placement_files_;  ///< by path

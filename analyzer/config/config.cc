@@ -160,11 +160,17 @@ class ConfigReader {
     return std::nullopt;
   }
 
-  MaybeError read_entries(const toml::node& node, std::vector<ConfigEntry>& out) const {
+  MaybeError read_entries(const toml::node& node, std::vector<ConfigEntry>& out) {
+    // Each is looked up in each model that it applies to.
+    constexpr std::size_t kMaxDeclared = 1000;
     const toml::table* table = node.as_table();
     if (table == nullptr) return wrong(node.source(), "expected a table `value = \"...\"`");
     for (const auto& [name, value] : *table) {
       ConfigEntry entry{.name = std::string(name.str()), .text = {}, .line = value.source().begin.line};
+      if (++declared_ > kMaxDeclared)
+        return wrong(value.source(), fmt::format("more than {} declarations of inputs, ranges and devices; patterns of "
+                                                 "a placement file place many values",
+                                                 kMaxDeclared));
       if (const MaybeError error = read_text(value, entry.text)) return error;
       out.push_back(std::move(entry));
     }
@@ -172,8 +178,7 @@ class ConfigReader {
   }
 
   /// False when the key is none of a declaration's.
-  bool read_declaration(std::string_view key, const toml::node& node, ConfigDeclarations& out,
-                        MaybeError& error) const {
+  bool read_declaration(std::string_view key, const toml::node& node, ConfigDeclarations& out, MaybeError& error) {
     if (key == "inputs") {
       error = read_entries(node, out.inputs);
     } else if (key == "ranges") {
@@ -245,6 +250,7 @@ class ConfigReader {
 
   const std::string& path_;
   const findings::RuleNames& rules_;
+  std::size_t declared_ = 0;
   Config out_;
 };
 

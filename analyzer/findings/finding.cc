@@ -36,6 +36,25 @@ std::string_view to_text(Applicability applicability) {
   return applicability == Applicability::kSafe ? "safe" : "unsafe";
 }
 
+std::size_t memory_of(const Finding& finding) {
+  constexpr std::size_t kEntry = 48;  // of a map, beside its contents
+  const auto of_place = [](const SourceLocation& place) { return place.file.size() + place.source.size(); };
+  std::size_t bytes = sizeof finding + finding.path.size() + finding.graph.size() + finding.node.size() +
+                      finding.op.size() + finding.value.size() + finding.module.size() + finding.message.size() +
+                      finding.witness.size() + of_place(finding.place);
+  for (const Note& note : finding.notes)
+    bytes += sizeof note + note.message.size() + note.node.size() + of_place(note.place);
+  for (const Fix& fix : finding.fixes) bytes += sizeof fix + fix.message.size();
+  if (finding.devices) {
+    for (const std::string& device : finding.devices->devices) bytes += sizeof device + device.size();
+    for (const std::string& call : finding.devices->calls) bytes += sizeof call + call.size();
+    for (const auto& [name, choice] : finding.devices->conditions) bytes += kEntry + name.size();
+    for (const auto& [name, count] : finding.devices->trip_counts) bytes += kEntry + name.size();
+  }
+  for (const Finding& place : finding.also) bytes += memory_of(place);
+  return bytes;
+}
+
 std::optional<Severity> SeverityCounts::worst() const {
   if (error > 0) return Severity::kError;
   if (warning > 0) return Severity::kWarning;

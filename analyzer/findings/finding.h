@@ -99,6 +99,9 @@ struct SeverityCounts {
   SeverityCounts& operator-=(const SeverityCounts& other);
 };
 
+/// The memory that a finding takes, with its other places.
+std::size_t memory_of(const Finding& finding);
+
 SeverityCounts count(const std::vector<Finding>& findings);
 std::size_t count_places(const std::vector<Finding>& findings);
 

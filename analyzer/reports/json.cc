@@ -107,46 +107,99 @@ Json to_json(const findings::Finding& finding) {
   return json;
 }
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+Json to_json(const findings::InputReport& input, bool timings) {
+  Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
+  if (input.checked) {
+    json["nodes"] = input.nodes;
+    if (input.is_partial) json["partial"] = input.partial_text();
+  } else {
+    json["error"] = prose(input.error);
+  }
+  if (!input.config.empty()) {
+    json["config"] = identifier(input.config);
+    json["hidden"] = input.hidden;
+  }
+  if (input.cost) {
+    json["cost"] = input.cost->first.conditions.empty()
+                       ? to_json(input.cost->first)
+                       : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
+  } else if (!input.cost_unknown.empty()) {
+    json["cost"] = nullptr;
+  }
+  if (timings) {
+    json["seconds"] = {{"load", input.seconds.load},
+                       {"infer", input.seconds.infer},
+                       {"rules", input.seconds.rules},
+                       {"total", input.seconds.total}};
+    json["peak_rss_bytes"] = input.peak_rss_bytes;
+    json["work"] = {{"steps", input.work.steps},
+                    {"steps_allowed", input.work.steps_allowed},
+                    {"memory", input.work.memory},
+                    {"memory_allowed", input.work.memory_allowed}};
+  }
+  return json;
+}
+
+/// An object that is written member by member, and its lists element by element: a library's document of all findings
+/// takes several times the memory of its text.
+class JsonStream {
+ public:
+  explicit JsonStream(const TextSink& out) : out_(out) { out_("{"); }
+
+  void member(std::string_view name, const Json& value) {
+    begin(name);
+    out_(indented(value, 2));
+  }
+  void begin_list(std::string_view name) {
+    begin(name);
+    out_("[");
+    is_first_element_ = true;
+  }
+  void element(const Json& value) {
+    out_(is_first_element_ ? "\n    " : ",\n    ");
+    out_(indented(value, 4));
+    is_first_element_ = false;
+  }
+  void end_list() { out_(is_first_element_ ? "]" : "\n  ]"); }
+  void end() { out_("\n}\n"); }
+
+ private:
+  void begin(std::string_view name) {
+    out_(fmt::format("{}\n  \"{}\": ", is_first_member_ ? "" : ",", name));
+    is_first_member_ = false;
+  }
+
+  static std::string indented(const Json& value, std::size_t blanks) {
+    const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
+    std::string indented;
+    indented.reserve(text.size());
+    for (const char c : text) {
+      indented += c;
+      if (c == '\n') indented.append(blanks, ' ');
+    }
+    return indented;
+  }
+
+  const TextSink& out_;
+  bool is_first_member_ = true, is_first_element_ = true;
+};
 
 }  // namespace
 
-std::string check_json(std::span<const findings::InputReport> inputs, bool timings) {
-  Json input_list = Json::array(), findings = Json::array();
+void check_json(std::span<const findings::InputReport> inputs, bool timings, const TextSink& out) {
+  JsonStream document(out);
+  document.member("schema", 1);
+  document.member("tool", {{"name", "tensorlint"}, {"version", kVersion}});
+  document.begin_list("inputs");
+  for (const findings::InputReport& input : inputs) document.element(to_json(input, timings));
+  document.end_list();
+  document.begin_list("findings");
+  for (const findings::InputReport& input : inputs)
+    for (const findings::Finding& finding : input.findings) document.element(to_json(finding));
+  document.end_list();
   findings::SeverityCounts counts;
   std::size_t places = 0, omitted = 0, hidden = 0, suppressed = 0, in_baseline = 0, gone = 0;
   for (const findings::InputReport& input : inputs) {
-    Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
-    if (input.checked) {
-      json["nodes"] = input.nodes;
-      if (input.is_partial) json["partial"] = input.partial_text();
-    } else {
-      json["error"] = prose(input.error);
-    }
-    if (!input.config.empty()) {
-      json["config"] = identifier(input.config);
-      json["hidden"] = input.hidden;
-    }
-    if (input.cost) {
-      json["cost"] = input.cost->first.conditions.empty()
-                         ? to_json(input.cost->first)
-                         : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
-    } else if (!input.cost_unknown.empty()) {
-      json["cost"] = nullptr;
-    }
-    if (timings) {
-      json["seconds"] = {{"load", input.seconds.load},
-                         {"infer", input.seconds.infer},
-                         {"rules", input.seconds.rules},
-                         {"total", input.seconds.total}};
-      json["peak_rss_bytes"] = input.peak_rss_bytes;
-      json["work"] = {{"steps", input.work.steps},
-                      {"steps_allowed", input.work.steps_allowed},
-                      {"memory", input.work.memory},
-                      {"memory_allowed", input.work.memory_allowed}};
-    }
-    input_list.push_back(std::move(json));
-    for (const findings::Finding& finding : input.findings) findings.push_back(to_json(finding));
     counts += input.counts;
     places += input.places;
     omitted += input.omitted();
@@ -160,11 +213,8 @@ std::string check_json(std::span<const findings::InputReport> inputs, bool timin
   if (suppressed > 0) summary["suppressed"] = suppressed;
   if (hidden > 0) summary["hidden"] = hidden;
   if (in_baseline + gone > 0) summary["baseline"] = {{"known", in_baseline}, {"gone", gone}};
-  return dumped({{"schema", 1},
-                 {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
-                 {"inputs", std::move(input_list)},
-                 {"findings", std::move(findings)},
-                 {"summary", std::move(summary)}});
+  document.member("summary", summary);
+  document.end();
 }
 
 }  // namespace tensorlint::reports

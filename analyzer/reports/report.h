@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analyzer/findings/input_report.h"
+#include "base/output.h"
 
 namespace tensorlint::reports {
 
@@ -17,8 +18,8 @@ struct ReportStyle {
 /// A format of `check --format`. A report is one file; it registers itself with RegisterReport.
 struct Report {
   std::string_view name;  ///< static storage
-  /// The result of a run over all inputs, in their order.
-  std::string (*write)(std::span<const findings::InputReport> inputs, const ReportStyle& style);
+  /// The result of a run over all inputs, in their order, one finding after another.
+  void (*write)(std::span<const findings::InputReport> inputs, const ReportStyle& style, const TextSink& out);
 };
 
 /// All formats: text, which is the default, then the others by name.

@@ -22,7 +22,7 @@ constexpr std::size_t kMessageLength = 2000;
 
 class TextReport {
  public:
-  explicit TextReport(bool colour) : colour_(colour) {}
+  TextReport(bool colour, const TextSink& out) : colour_(colour), sink_(out) {}
 
   void add(const findings::InputReport& input) {
     if (!input.checked) add_failure(input);
@@ -30,6 +30,7 @@ class TextReport {
     for (const findings::Finding& finding : input.findings) {
       if (finding.severity == findings::Severity::kInfo && ++infos[finding.code] > kShownInfos) continue;
       add(finding);
+      flush();
     }
     for (const auto& [code, number] : infos)
       if (number > kShownInfos) line("{} more of {} in {}", number - kShownInfos, code, escape_for_display(input.path));
@@ -44,6 +45,7 @@ class TextReport {
     gone_ += input.gone;
     (input.checked ? checked_ : failed_) += 1;
     nodes_ += input.nodes;
+    flush();
   }
 
   void add_timings(const findings::InputReport& input) {
@@ -52,10 +54,12 @@ class TextReport {
          1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
   }
 
-  /// What was added, without a summary.
-  std::string take() { return std::move(out_); }
+  void flush() {
+    sink_(out_);
+    out_.clear();
+  }
 
-  std::string finish() {
+  void add_summary() {
     std::string summary;
     const auto add_count = [&](std::size_t number, std::string_view one, std::string_view many) {
       if (number > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", number, number == 1 ? one : many);
@@ -72,11 +76,10 @@ class TextReport {
     if (failed_ > 0) summary += fmt::format("; {} file{} could not be checked", failed_, failed_ == 1 ? "" : "s");
     if (checked_ == 0 && failed_ > 0) {
       line("nothing was checked: {} file{} could not be", failed_, failed_ == 1 ? "" : "s");
-      return std::move(out_);
+    } else {
+      line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s",
+           summary);
     }
-    line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s",
-         summary);
-    return std::move(out_);
   }
 
  private:
@@ -209,7 +212,8 @@ class TextReport {
   }
 
   bool colour_;
-  std::string out_;
+  const TextSink& sink_;
+  std::string out_;  ///< of the finding that is written
   findings::SeverityCounts counts_;
   std::size_t places_ = 0, checked_ = 0, failed_ = 0, nodes_ = 0, suppressed_ = 0, left_out_ = 0, in_baseline_ = 0,
               gone_ = 0;
@@ -217,12 +221,13 @@ class TextReport {
 
 }  // namespace
 
-std::string check_text(std::span<const findings::InputReport> inputs, const ReportStyle& style) {
-  TextReport report(style.colour);
+void check_text(std::span<const findings::InputReport> inputs, const ReportStyle& style, const TextSink& out) {
+  TextReport report(style.colour, out);
   for (const findings::InputReport& input : inputs) report.add(input);
   if (style.timings)
     for (const findings::InputReport& input : inputs) report.add_timings(input);
-  return style.quiet ? report.take() : report.finish();
+  if (!style.quiet) report.add_summary();
+  report.flush();
 }
 
 }  // namespace tensorlint::reports

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "analyzer/reports/report.h"
 
@@ -9,6 +8,6 @@ namespace tensorlint::reports {
 
 /// The result of `check` for people: each finding with its place, the line of code, where facts began and the fix; one
 /// summary line at the end.
-std::string check_text(std::span<const findings::InputReport> inputs, const ReportStyle& style);
+void check_text(std::span<const findings::InputReport> inputs, const ReportStyle& style, const TextSink& out);
 
 }  // namespace tensorlint::reports

@@ -180,6 +180,7 @@ bool LossPatternMatcher::share_leaves(ValueId a, ValueId b) const {
 
 /// The loss that is one operator: what comes of it is known now.
 void LossPatternMatcher::reach_site(const SumWalk& walk, NodeId anchor) {
+  expressions_.charge(sites_.size());
   for (LossSite& site : sites_) {
     if (site.anchor != anchor || site.output != ValueId::kAbsent) continue;
     site.output = walk.output;
@@ -303,10 +304,12 @@ void LossPatternMatcher::add_evaluated(const SumWalk& walk, const Formula& formu
       nodes.push_back(node);
   ValueId first = parts[prediction].value, second = parts[target].value;
   if (is_symmetric(kind)) std::tie(first, second) = parameters_.tell_apart(first, second);
+  std::ranges::sort(nodes);
   bool known = false;
+  constexpr std::uint64_t kStepsOfSite = 8;
+  expressions_.charge(kStepsOfSite * sites_.size());
   for (LossSite& site : sites_) {
-    if (!std::ranges::binary_search(site.nodes, anchor) && std::ranges::find(nodes, site.anchor) == nodes.end())
-      continue;
+    if (!std::ranges::binary_search(site.nodes, anchor) && !std::ranges::binary_search(nodes, site.anchor)) continue;
     known = true;
     if (site.output != ValueId::kAbsent) continue;
     site.output = walk.output;
@@ -381,6 +384,7 @@ bool LossPatternMatcher::add_log_probability(const SumWalk& walk, const Formula&
       nodes.push_back(parts[k].node);
       if (anchor == NodeId::kNone && formula.depends(k, other)) anchor = parts[k].node;
     }
+    expressions_.charge(2 * sites_.size());
     if (std::ranges::any_of(sites_, [&](const LossSite& site) { return site.anchor == anchor; })) {
       for (LossSite& site : sites_) {
         if (site.anchor != anchor || site.output != ValueId::kAbsent) continue;

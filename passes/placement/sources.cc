@@ -184,8 +184,11 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
       place_value(id, number(options.rules[r].device), SourceKind::kPlacementFile);
     }
   }
+  // A file for many models may have rows for others.
+  constexpr std::size_t kMostNamed = 20;
+  std::size_t unused = 0;
   for (std::size_t r = 0; r < used.size(); ++r) {
-    if (used[r]) continue;
+    if (used[r] || ++unused > kMostNamed) continue;
     const PlacementRule& rule = options.rules[r];
     std::string globs;
     for (const std::string* glob : {&rule.nodes, &rule.values, &rule.modules})
@@ -194,6 +197,9 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
         {NodeId::kNone, ValueId::kAbsent,
          fmt::format("line {} of the placement file places nothing: no name or module matches {}", rule.line, globs)});
   }
+  if (unused > kMostNamed)
+    problems_.push_back({NodeId::kNone, ValueId::kAbsent,
+                         fmt::format("{} more rows of the placement file place nothing", unused - kMostNamed)});
 }
 
 void DeviceSources::read_tags(const Model& model) {

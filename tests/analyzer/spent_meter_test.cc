@@ -158,7 +158,7 @@ class Run {
     out_.is_partial = results.is_partial;
     for (const findings::Finding& finding : report.findings) add_places(finding, out_);
     for (const reports::Report& format : reports::all_reports()) {
-      const std::string text = format.write(std::span(&report, 1), {});
+      const std::string text = text_of([&](const TextSink& out) { format.write(std::span(&report, 1), {}, out); });
       EXPECT_EQ(text.find("only a part was examined") != std::string::npos, report.is_partial) << format.name;
       if (format.name != "json") continue;
       EXPECT_TRUE(nlohmann::json::accept(text));

@@ -48,8 +48,9 @@ void check(std::string_view bytes) {
                        [&](std::string_view part) { document += part; });
     require_clean(document);
   }
-  require_clean(reports::check_text(std::span(&report, 1), {}));
-  require_clean(reports::check_json(std::span(&report, 1), false));
+  const std::span inputs(&report, 1);
+  require_clean(text_of([&](const TextSink& out) { reports::check_text(inputs, {}, out); }));
+  require_clean(text_of([&](const TextSink& out) { reports::check_json(inputs, false, out); }));
 }
 
 }  // namespace tensorlint::fuzz

@@ -69,18 +69,21 @@ MISSED = {
     "uncertainty_weight_minus": "one exporter folds what parameters of 0 give",
     "orthogonal_rnn_cell": "one exporter folds the whole penalty to a number",
     "dense_anchor_head": "the exporter makes one view of two, with the line of the second",
+    "gan_two_losses": "exporters leave nothing of detach()",
+    "int8_regressor": "a rounding whose gradient may be written by hand looks the same",
+    "depth_and_semantics": "exporters fold what a parameter of 0 gives",
     "one_minus_accuracy": "one exporter names the output after its last node, and a metric has the same form",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
 # second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, 16 % of fourth_*.py, and 62 % of fifth_*.py, 64 % with what was learnt
 # from fourth_*.py, 50 % of modules/*.py, 21 % of formulas/*.py and the models in text that were written with them, and
-# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from).
+# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from), 81 % of usual_steps/*.py.
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
          "seventh dynamo": 0.9, "seventh torchscript": 0.9, "eighth dynamo": 0.9, "eighth torchscript": 0.9,
-         "ninth dynamo": 0.9, "ninth torchscript": 0.9, "tenth dynamo": 0.6, "tenth torchscript": 0.6}
+         "ninth dynamo": 0.9, "ninth torchscript": 0.9, "tenth dynamo": 0.6, "tenth torchscript": 0.6, "eleventh dynamo": 0.9, "eleventh torchscript": 0.8}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
@@ -131,7 +134,7 @@ class ProgramsTest(unittest.TestCase):
             if not entry["faults"]:
                 continue
             batch = entry["source"].partition("_")[0]
-            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth") else "") + entry["exporter"].removesuffix("_open")
+            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh") else "") + entry["exporter"].removesuffix("_open")
             total[exporter] += 1
             hit = is_found(entry, self.found[entry["file"]])
             hits[exporter] += hit

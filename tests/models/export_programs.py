@@ -2,8 +2,8 @@
 
   export_programs.py        needs torch 2.13.0, onnx, onnxscript
 
-`programs/modules`, `programs/formulas`, `programs/plain_steps`, `programs/varied_steps` and `programs/mixed_steps` have a module in each file, `Step`, with `example()` for its inputs and `OPEN` for their open axes, and `Fixed`, which is
-the same without its mistake; it is exported by both exporters as it is, and by one of them as it should be. `EVAL` says that it is a step of inference.
+`programs/modules`, `programs/formulas`, `programs/plain_steps`, `programs/varied_steps`, `programs/mixed_steps` and `programs/usual_steps` have a module in each file, `Step`, with `example()` for its inputs. `OPEN` is for their open axes, and `Fixed`
+the same without its mistake, if there are such; it is exported by both exporters as it is, and by one of them as it should be. `EVAL` says that it is a step of inference.
 
 Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
 is there is kept: remove it to export it anew. Of the metadata the frames of the programs themselves are kept, since
@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "programs")
 SOURCES = "tests/models/programs"
 #: Folders with a module in each file, and which batch they are.
-MODULES = {"modules": "sixth", "formulas": "seventh", "plain_steps": "eighth", "varied_steps": "ninth", "mixed_steps": "tenth"}
+MODULES = {"modules": "sixth", "formulas": "seventh", "plain_steps": "eighth", "varied_steps": "ninth", "mixed_steps": "tenth", "usual_steps": "eleventh"}
 TRACE = "pkg.torch.onnx.stack_trace"
 #: What PyTorch computes there: the exporter leaves small summands out of the node itself.
 CALL = "pkg.torch.onnx.fx_node"

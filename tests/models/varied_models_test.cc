@@ -129,7 +129,7 @@ Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool 
   report.findings = std::move(results.findings);
   report.counts = results.counts;
   said.steps = analysis.meter().steps();
-  said.findings = reports::check_json({&report, 1}, false);
+  said.findings = text_of([&](const TextSink& out) { reports::check_json({&report, 1}, false, out); });
   said.found = std::move(report.findings);
   const passes::PassResults& passes = pipeline.run({passes::Pass::kLosses, passes::Pass::kPlacement});
   for (const losses::LossSite& site : passes.losses()) {

@@ -113,6 +113,10 @@ findings::InputReport checked(const Model& model, const RuleInfo* only = nullptr
   return report;
 }
 
+std::string shown(const findings::InputReport& report) {
+  return text_of([&](const TextSink& out) { reports::check_text({&report, 1}, {}, out); });
+}
+
 /// Places of the rule's findings, those of severity info only where that is the rule's own.
 std::size_t count_of(const findings::InputReport& report, std::string_view code) {
   std::size_t places = 0;
@@ -192,7 +196,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     if (path.filename().string().starts_with("ok_")) {
       has_ok = true;
       EXPECT_FALSE(fires);
-      EXPECT_EQ(report.counts.total(), 0U) << reports::check_text({&report, 1}, {});
+      EXPECT_EQ(report.counts.total(), 0U) << shown(report);
       continue;
     }
     ASSERT_TRUE(path.filename().string().starts_with("bad_"));
@@ -205,7 +209,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     }
     fs::path expected = path;
     expected.replace_extension(".expected.txt");
-    const std::string output = reports::check_text({&report, 1}, {});
+    const std::string output = shown(report);
     if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(expected, std::ios::binary) << output;
     EXPECT_EQ(output, read_text(expected));
     if (text) expect_fixed(path, *model, report, rule.code);

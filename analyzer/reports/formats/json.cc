@@ -5,8 +5,8 @@
 namespace tensorlint::reports {
 namespace {
 
-std::string write(std::span<const findings::InputReport> inputs, const ReportStyle& style) {
-  return check_json(inputs, style.timings);
+void write(std::span<const findings::InputReport> inputs, const ReportStyle& style, const TextSink& out) {
+  check_json(inputs, style.timings, out);
 }
 
 const RegisterReport kJson({"json", write});

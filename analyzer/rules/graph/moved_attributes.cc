@@ -151,6 +151,9 @@ std::vector<GraphEdit> move_to_operands(const NodeCall& call, const std::vector<
   std::vector<GraphEdit> edits;
   if (call.result() == ValueId::kAbsent) return {};
   for (const MovedAttribute& one : moved) {
+    // Given twice, it says two things: which of them is meant the file does not tell.
+    const auto is_same = [&](const MovedAttribute& other) { return other.operand == one.operand; };
+    if (std::ranges::count_if(moved, is_same) > 1) return {};
     OperandMaker maker(call, edits);
     if (call.operand(one.operand).present() || !one.attribute->reference.empty() || !maker.make(one)) return {};
     edits.push_back(SetOperand{call.id(), one.operand, maker.name()});
