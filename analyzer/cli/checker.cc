@@ -38,7 +38,8 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-/// As many as are asked for, and as fit in `memory`: the most severe ones. What repairs them has been of use until here.
+/// As many as are asked for, and as fit in `memory`: the most severe ones. What repairs them has been of use until
+/// here.
 void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limit, std::size_t memory) {
   std::size_t bytes = 0;
   for (findings::Finding& finding : findings) {

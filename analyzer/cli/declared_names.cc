@@ -20,7 +20,8 @@ std::string DeclaredNames::unknown_in_config() const {
   for (const auto& [declared, known] : of_configs_) {
     const auto& [path, line, name] = declared;
     if (!known)
-      return fmt::format("{}:{}: no model that the row applies to has a value `{}` in its main graph", path, line, name);
+      return fmt::format("{}:{}: no model that the row applies to has a value `{}` in its main graph", path, line,
+                         name);
   }
   return {};
 }

@@ -68,8 +68,8 @@ bool is_library_file(std::string_view file) {
                                       "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
     if (file.find(part) != std::string_view::npos) return true;
   if (is_generated(file)) return true;
-  for (const std::string_view start : {"<string>", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
-                                       "lightning/", "pytorch_lightning/"})
+  for (const std::string_view start : {"<string>", "torch/", "torchvision/", "transformers/", "onnxscript/",
+                                       "functorch/", "lightning/", "pytorch_lightning/"})
     if (file.starts_with(start)) return true;
   return false;
 }
@@ -113,8 +113,8 @@ const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
   const auto own = std::find_if(frames.rbegin(), frames.rend(),
                                 [](const StackFrame& frame) { return !is_library_file(frame.file); });
   if (own != frames.rend()) return &*own;
-  const auto library = std::find_if(frames.rbegin(), frames.rend(),
-                                    [](const StackFrame& frame) { return !is_generated(frame.file); });
+  const auto library =
+      std::find_if(frames.rbegin(), frames.rend(), [](const StackFrame& frame) { return !is_generated(frame.file); });
   return library == frames.rend() ? nullptr : &*library;
 }
 

@@ -72,8 +72,8 @@ class UnsureLabelsKept : public Rule {
       if (parts[i].kind != Formula::PartKind::kLeaf) continue;
       if (parts[i].value == ValueId::kAbsent) return false;
       const NodeId node = expressions.producer(before_stretch(expressions, parts[i].value));
-      const bool is_confidence = expressions.op(node) == Opcode::kReduceMax &&
-                                 is_of(expressions, expressions.operand(node, 0), probabilities);
+      const bool is_confidence =
+          expressions.op(node) == Opcode::kReduceMax && is_of(expressions, expressions.operand(node, 0), probabilities);
       const bool is_threshold = expressions.analysis().fact(parts[i].value).dtypes.proves(DTypeSet::floats());
       has_confidence |= is_confidence;
       unsure.push_back({i, is_confidence ? kUnsure : is_threshold ? kThreshold : 1});
