@@ -27,6 +27,7 @@ class DiceWithoutFactor : public Rule {
 
  private:
   static void check_share(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    if (check_boxes(expressions, call, out)) return;
     const NodeId overlap = sum_before_guard(expressions, call.operand(0).value());
     if (overlap == NodeId::kNone) return;
     const NodeId product = expressions.producer(before_stretch(expressions, expressions.operand(overlap, 0)));
@@ -48,6 +49,60 @@ class DiceWithoutFactor : public Rule {
                            Operand(analysis, sides[0]).name(), Operand(analysis, sides[1]).name()))
         .note_at(overlap, "the overlap is summed here")
         .fix("double the overlap: 2 * sum(p * y) / (sum(p) + sum(y))");
+  }
+
+  /// The overlap of two boxes over the sum of their areas: what both have counts twice.
+  static bool check_boxes(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    if (!call.operand(0).present() || !call.operand(1).present()) return false;
+    const ValueId overlap = before_guard(expressions, call.operand(0).value());
+    const NodeId product = expressions.producer(overlap);
+    if (expressions.op(product) != Opcode::kMul || !is_extent(expressions, expressions.operand(product, 0), true) ||
+        !is_extent(expressions, expressions.operand(product, 1), true))
+      return false;
+    const NodeId both = expressions.producer(before_guard(expressions, call.operand(1).value()));
+    if (expressions.op(both) != Opcode::kAdd || !is_area(expressions, expressions.operand(both, 0)) ||
+        !is_area(expressions, expressions.operand(both, 1)) || !is_taken_from_one(expressions, call.result()))
+      return false;
+    out.report(call.id(),
+               "the overlap of the boxes is in both of the areas that it is divided by: where the boxes are "
+               "the same, the quotient is a half")
+        .note_at(product, "the overlap is computed here")
+        .note_at(both, "the areas are added here")
+        .fix("subtract the overlap from the sum of the areas once");
+    return true;
+  }
+
+  static bool is_area(const Expressions& expressions, ValueId value) {
+    if (value == ValueId::kAbsent) return false;
+    const NodeId product = expressions.producer(before_stretch(expressions, value));
+    return expressions.op(product) == Opcode::kMul && is_extent(expressions, expressions.operand(product, 0), false) &&
+           is_extent(expressions, expressions.operand(product, 1), false);
+  }
+
+  /// An end less a start, perhaps kept above 0; of an overlap the smaller one of two ends less the larger one of two
+  /// starts.
+  static bool is_extent(const Expressions& expressions, ValueId value, bool of_overlap) {
+    constexpr int kMaxSteps = 3;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      value = before_moves(expressions, value);
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto kept = with_number(expressions, node);
+      if (opcode == Opcode::kSub && !kept)
+        return !of_overlap || (is_of_two(expressions, expressions.operand(node, 0), Opcode::kMin) &&
+                               is_of_two(expressions, expressions.operand(node, 1), Opcode::kMax));
+      if (opcode == Opcode::kClip || (opcode == Opcode::kMax && kept) || is_rectifier(expressions, node))
+        value = kept ? kept->value : expressions.operand(node, 0);
+      else
+        return false;
+    }
+    return false;
+  }
+
+  static bool is_of_two(const Expressions& expressions, ValueId value, Opcode opcode) {
+    const NodeId node =
+        value == ValueId::kAbsent ? NodeId::kNone : expressions.producer(before_moves(expressions, value));
+    return expressions.op(node) == opcode && !with_number(expressions, node);
   }
 
   static ValueId before_guard(const Expressions& expressions, ValueId value) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -41,7 +42,7 @@ class TargetCutToIntegers : public Rule {
           .fix("keep the floating-point numbers");
       return;
     }
-    const ValueId source = before_moves(expressions, given);
+    const ValueId source = before_standardisation(expressions, given);
     if (is_share(expressions, source, loss.kind)) {
       out.report(cast, fmt::format("the cast to {} makes 0 of all elements of {} that are less than 1, a target of {}",
                                    target.to_text(), fractions.name(), ops::to_text(loss.kind)))
@@ -72,6 +73,22 @@ class TargetCutToIntegers : public Rule {
   static bool takes_probabilities(LossKind kind) {
     return kind == LossKind::kBinaryCrossEntropy || kind == LossKind::kBinaryCrossEntropyWithLogits ||
            kind == LossKind::kBinaryFocal;
+  }
+
+  /// x for (x - mean) / deviation of numbers, of which one at least is no whole one.
+  static ValueId before_standardisation(const Expressions& expressions, ValueId given) {
+    const ValueId moved = before_moves(expressions, given);
+    const NodeId quotient = expressions.producer(moved);
+    const auto divided = with_number(expressions, quotient);
+    const Opcode opcode = expressions.op(quotient);
+    if (!divided || divided->is_first || (opcode != Opcode::kDiv && opcode != Opcode::kMul)) return moved;
+    const NodeId difference = expressions.producer(before_moves(expressions, divided->value));
+    const auto centred = with_number(expressions, difference);
+    const auto is_whole = [](double number) { return number == std::trunc(number); };
+    if (!centred || centred->is_first || expressions.op(difference) != Opcode::kSub || centred->number == 0 ||
+        (is_whole(centred->number) && is_whole(divided->number)))
+      return moved;
+    return before_moves(expressions, centred->value);
   }
 
   /// A quotient where a probability is wanted. What is known to be between 0 and 1 is another rule's.

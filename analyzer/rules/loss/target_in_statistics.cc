@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -24,6 +25,7 @@ class TargetInStatistics : public Rule {
     if (ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.anchor)) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     const ValueId target = loss.target == ValueId::kAbsent ? loss.target : before_stretch(expressions, loss.target);
+    if (target != ValueId::kAbsent && check_series(expressions, loss, target, out)) return;
     if (target == ValueId::kAbsent || !is_input(analysis, target) ||
         !analysis.fact(target).dtypes.proves(DTypeSet::floats()))
       return;
@@ -37,6 +39,57 @@ class TargetInStatistics : public Rule {
   }
 
  private:
+  /// A series that is centred as a whole, of whose later part the earlier one is to tell: it has the mean of both.
+  static bool check_series(const Expressions& expressions, const losses::LossSite& loss, ValueId target,
+                           Reporter& out) {
+    const NodeId later = expressions.producer(target);
+    if (expressions.op(later) != Opcode::kSlice || loss.prediction == ValueId::kAbsent) return false;
+    const ValueId series = expressions.operand(later, 0);
+    const auto along = expressions.number(expressions.operand(later, 3));
+    const NodeId mean = centred_by(expressions, series);
+    if (!along || mean == NodeId::kNone) return false;
+    const auto axes = expressions.axes_of(mean);
+    const auto rank = static_cast<double>(expressions.dims(series).size());
+    const auto axis = static_cast<std::size_t>(*along < 0 ? *along + rank : *along);
+    if (!axes || axis == 0 || std::ranges::find(*axes, axis) == axes->end()) return false;
+    bool reads_part = false, reads_all = false;
+    walk_back(expressions, loss.prediction, [&](ValueId, NodeId node) {
+      const bool is_part = expressions.op(node) == Opcode::kSlice && expressions.operand(node, 0) == series &&
+                           expressions.number(expressions.operand(node, 3)) == along;
+      reads_part |= is_part && node != later;
+      const auto operands = expressions.analysis().operands(node);
+      reads_all |= !is_part && std::ranges::find(operands, series) != operands.end();
+      return !is_part && !reads_all;
+    });
+    if (!reads_part || reads_all) return false;
+    out.report(mean, fmt::format("{} takes the mean of all steps, of those that are to be predicted, too: it is not "
+                                 "known where the prediction is needed",
+                                 NodeCall(expressions.analysis(), mean).op_name()))
+        .note_at(later, "the target is cut off here")
+        .fix("cut the series first, and take mean and deviation of the earlier part alone");
+    return true;
+  }
+
+  /// The mean that has been subtracted from an input, before it was divided by anything; kNone without one.
+  static NodeId centred_by(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 4;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+      if (opcode == Opcode::kSub && second != ValueId::kAbsent) {
+        const NodeId mean = expressions.producer(before_stretch(expressions, second));
+        return expressions.op(mean) == Opcode::kReduceMean && expressions.operand(mean, 0) == first &&
+                       is_input(expressions.analysis(), before_stretch(expressions, first))
+                   ? mean
+                   : NodeId::kNone;
+      }
+      if (opcode != Opcode::kDiv && opcode != Opcode::kCast && opcode != Opcode::kIdentity) break;
+      value = first;
+    }
+    return NodeId::kNone;
+  }
+
   static bool is_layer(const Expressions& expressions, NodeId node) {
     const Opcode opcode = expressions.op(node);
     return opcode == Opcode::kMatMul || opcode == Opcode::kConv || opcode == Opcode::kRecurrence ||

@@ -371,6 +371,16 @@ class QuotientAlwaysZero : public Rule {
     std::int64_t extent;
   };
 
+  static bool picks_along_first(const NodeCall& gather) {
+    const Operand index = gather.operand(1);
+    const Attribute* batch = gather.attribute("batch_dims");
+    if (!index.present() || index.fact().kind != ValueKind::kTensor || index.fact().shape == ShapeId::kUnranked ||
+        (batch != nullptr && batch->i != 0))
+      return false;
+    const auto dims = gather.facts().dims_of(index.fact().shape);
+    return !dims.empty() && gather.facts().dims().is_constant(dims.back(), 1);
+  }
+
   /// The shortest axis that the value is an index of.
   static std::optional<Indexed> smallest_extent(const Operand& index, const NodeCall& call) {
     const dataflow::Analysis& analysis = call.analysis();
@@ -383,7 +393,9 @@ class QuotientAlwaysZero : public Rule {
         if (moves(use) && use.operand(0).value() == values[i] && use.result() != ValueId::kAbsent &&
             values.size() < kMaxValues)
           values.push_back(use.result());
-        if (!use.is(ops::Opcode::kGather) && !use.is(ops::Opcode::kGatherElements)) continue;
+        // Indices of one axis of GatherND, too: rows of one number.
+        const bool is_row = use.is(ops::Opcode::kGatherND) && picks_along_first(use);
+        if (!is_row && !use.is(ops::Opcode::kGather) && !use.is(ops::Opcode::kGatherElements)) continue;
         const Operand data = use.operand(0);
         if (!data.present() || use.operand(1).value() != values[i] || data.fact().kind != ValueKind::kTensor ||
             data.fact().shape == ShapeId::kUnranked)
