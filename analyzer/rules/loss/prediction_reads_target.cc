@@ -61,15 +61,25 @@ class PredictionReadsTarget : public Rule {
     bool is_padded = false;
   };
 
+  /// Steps from `start` to before `end` of an axis; one of them alone for an index.
+  struct Part {
+    ValueId of = ValueId::kAbsent;
+    std::size_t axis = 0;
+    double start = 0, end = 0;
+  };
+
   static void check_sides(const Expressions& expressions, const Meeting& meeting, Visited<NodeId>& seen,
                           Reporter& out) {
     if (meeting.a == ValueId::kAbsent || meeting.b == ValueId::kAbsent || seen.contains(meeting.node)) return;
     for (const bool turned : {false, true}) {
       const ValueId prediction = turned ? meeting.b : meeting.a, target = turned ? meeting.a : meeting.b;
-      if (!check_side(expressions, meeting.node, prediction, target, out) &&
-          !check_roll(expressions, meeting.node, prediction, target, out) &&
-          !check_window(expressions, meeting.node, prediction, target, out))
-        continue;
+      const auto found = [&] {
+        if (check_side(expressions, meeting.node, prediction, target, out)) return true;
+        const auto wanted = part_of(expressions, target);
+        return wanted && (check_roll(expressions, meeting.node, prediction, *wanted, out) ||
+                          check_window(expressions, meeting.node, prediction, *wanted, out));
+      };
+      if (!found()) continue;
       seen.insert(meeting.node);
       return;
     }
@@ -176,17 +186,16 @@ class PredictionReadsTarget : public Rule {
 
   /// The differences of a series that is rolled have the last step in the first one: where the first ones predict the
   /// last one, it is known.
-  static bool check_roll(const Expressions& expressions, NodeId meeting, ValueId prediction, ValueId target,
+  static bool check_roll(const Expressions& expressions, NodeId meeting, ValueId prediction, const Part& last,
                          Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
-    const auto last = part_of(expressions, target);
-    if (!last || last->start < 1) return false;
-    const auto roll = roll_in(expressions, last->of);
-    if (!roll || roll->axis != last->axis || last->start < static_cast<double>(roll->shift)) return false;
+    if (last.start < 1) return false;
+    const auto roll = roll_in(expressions, last.of);
+    if (!roll || roll->axis != last.axis || last.start < static_cast<double>(roll->shift)) return false;
     NodeId first = NodeId::kNone;
-    for (const NodeId user : expressions.users(last->of)) {
+    for (const NodeId user : expressions.users(last.of)) {
       const auto part = part_of(expressions, expressions.result(user));
-      if (part && part->of == last->of && part->axis == last->axis && part->start == 0 && part->end <= last->start)
+      if (part && part->of == last.of && part->axis == last.axis && part->start == 0 && part->end <= last.start)
         first = user;
     }
     if (first == NodeId::kNone) return false;
@@ -207,12 +216,11 @@ class PredictionReadsTarget : public Rule {
 
   /// One number or state is made of a part of the steps, and the steps that it is to predict are among them. Where the
   /// prediction still has the axis of these steps, or some elements are hidden, they are to be restored.
-  static bool check_window(const Expressions& expressions, NodeId meeting, ValueId prediction, ValueId target,
+  static bool check_window(const Expressions& expressions, NodeId meeting, ValueId prediction, const Part& wanted,
                            Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
-    const auto wanted = part_of(expressions, target);
-    if (!wanted || !is_input(analysis, wanted->of) || wanted->axis == 0 ||
-        !analysis.fact(wanted->of).dtypes.proves(DTypeSet::floats()))
+    if (!is_input(analysis, wanted.of) || wanted.axis == 0 ||
+        !analysis.fact(wanted.of).dtypes.proves(DTypeSet::floats()))
       return false;
     NodeId window = NodeId::kNone;
     bool is_hidden = false;
@@ -223,23 +231,23 @@ class PredictionReadsTarget : public Rule {
         for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
           is_hidden |= is_input(analysis, before_stretch(expressions, expressions.operand(node, side)));
       const auto part = opcode == Opcode::kSlice ? part_of(expressions, value) : std::nullopt;
-      if (!part || part->of != wanted->of || part->axis != wanted->axis) return !is_hidden;
+      if (!part || part->of != wanted.of || part->axis != wanted.axis) return !is_hidden;
       const double length = extent_of(expressions, part->of, part->axis);
-      if (part->start <= wanted->start && part->end >= wanted->end && part->end - part->start < length &&
-          part->end - part->start > wanted->end - wanted->start)
+      if (part->start <= wanted.start && part->end >= wanted.end && part->end - part->start < length &&
+          part->end - part->start > wanted.end - wanted.start)
         window = node;
       return false;
     });
     if (window == NodeId::kNone || is_hidden) return false;
     auto& origins = out.shared<losses::LossAxes>().origins;
-    const losses::AxisSource steps{expressions.result(window), static_cast<std::uint32_t>(wanted->axis)};
+    const losses::AxisSource steps{expressions.result(window), static_cast<std::uint32_t>(wanted.axis)};
     for (std::uint32_t axis = 0; axis < expressions.dims(prediction).size(); ++axis)
       if (descends(expressions, origins, {prediction, axis}, steps, 0)) return false;
     out.report(window, fmt::format("steps {} to {} of {} are to be predicted, and are among those that the prediction "
                                    "is computed from",
-                                   wanted->start, wanted->end - 1, Operand(analysis, wanted->of).name()))
+                                   wanted.start, wanted.end - 1, Operand(analysis, wanted.of).name()))
         .note_at(meeting, "the prediction is compared with them here")
-        .fix(fmt::format("end before step {}", wanted->start));
+        .fix(fmt::format("end before step {}", wanted.start));
     return true;
   }
 
@@ -262,13 +270,6 @@ class PredictionReadsTarget : public Rule {
     if (axis >= dims.size()) return 0;
     return static_cast<double>(expressions.analysis().facts().dims().as_constant(dims[axis]).value_or(0));
   }
-
-  /// Steps from `start` to before `end` of an axis; one of them alone for an index.
-  struct Part {
-    ValueId of = ValueId::kAbsent;
-    std::size_t axis = 0;
-    double start = 0, end = 0;
-  };
 
   static std::optional<Part> part_of(const Expressions& expressions, ValueId value) {
     constexpr int kMaxSteps = 4;
