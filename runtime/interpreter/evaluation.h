@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,11 @@
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
+
+/// A list that the account of the run counts: for whatever grows with the elements of a tensor, or with an attribute.
+/// It is made with memory().resource(), and never assigned to one made without.
+template <typename T>
+using List = std::pmr::vector<T>;
 
 /// What the facts of a call say of a result.
 struct ResultType {

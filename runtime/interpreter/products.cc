@@ -242,11 +242,13 @@ void pack_rows(const Factor& a, std::int64_t row, std::int64_t rows, std::int64_
   }
 }
 
-void pack_columns(const Factor& b, std::int64_t k, std::int64_t column, std::int64_t columns, double* to) {
-  for (std::int64_t c = 0; c < columns; c += kStrip, to += kStrip * k) {
+/// Columns [column, column + columns) of B for inner indices [first, first + inner), strip by strip.
+void pack_columns(const Factor& b, std::int64_t first, std::int64_t inner, std::int64_t column, std::int64_t columns,
+                  double* to) {
+  for (std::int64_t c = 0; c < columns; c += kStrip, to += kStrip * inner) {
     const std::int64_t present = std::min(kStrip, columns - c);
-    if (present < kStrip) std::fill_n(to, kStrip * k, 0.0);
-    b.pack(0, k, column + c, present, to, kStrip, 1);
+    if (present < kStrip) std::fill_n(to, kStrip * inner, 0.0);
+    b.pack(first, inner, column + c, present, to, kStrip, 1);
   }
 }
 
@@ -309,11 +311,22 @@ constexpr std::int64_t kTileColumns = 256;                     // of a task
 constexpr std::int64_t kFewTileColumns = 64;                   // where there is one block of rows
 constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;  // products: fewer are done before a thread wakes up
 
-/// A tile of at most kRowBlock rows; `right` has its columns of B, packed.
+/// Elements of B that are packed in a thread's own memory: wider panels have more than kPanel, but for inner axes so
+/// long that the narrowest one has.
+constexpr std::int64_t kKeptPanel = kPanel + kPanel / 2;
+constexpr std::int64_t kKeptVector = std::int64_t{1} << 17;
+
+/// Columns of the right factor, from `packed` on; or of `factor`, to be packed block by block of the inner axis.
+struct Panel {
+  const double* packed;
+  const Factor* factor;
+};
+
+/// A tile of at most kRowBlock rows, of columns from the panel's first on.
 void multiply_tile(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k,
-                   const Factor& a, const double* right, const ProductSink& sink) {
+                   const Factor& a, const Panel& right, const ProductSink& sink) {
   // Kept from call to call: layers with many small products would spend their time on fresh pages.
-  thread_local Scratch packed_a, tile;
+  thread_local Scratch packed_a, packed_b, tile;
   const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
   double* const result = tile.get((kRowBlock + kRows) * stride);
   std::fill_n(result, (rows + kRows) * stride, 0.0);
@@ -321,13 +334,22 @@ void multiply_tile(std::int64_t row, std::int64_t rows, std::int64_t column, std
     const std::int64_t inner = std::min(kInnerBlock, k - first);
     double* const left = packed_a.get((kRowBlock + kRows) * kInnerBlock);
     pack_rows(a, row, rows, first, inner, left);
+    const std::int64_t strip_step = kStrip * (right.factor == nullptr ? k : inner);
+    const double* strips = nullptr;
+    if (right.factor == nullptr) {
+      strips = right.packed + first * kStrip;
+    } else {
+      double* const block = packed_b.get(stride * kInnerBlock);
+      pack_columns(*right.factor, first, inner, column, columns, block);
+      strips = block;
+    }
     // A strip of B stays in the first cache for all rows; where there is one strip of rows, it goes over all of B.
     const std::int64_t together = rows <= kRows ? stride : kStrip;
     for (std::int64_t c = 0; c < stride; c += together) {
       const double* strip = left;
       for (std::int64_t r = 0; r < rows;) {
         const int height = strip_rows(rows - r);
-        loops().multiply(height, together / kStrip, inner, strip, right + c * k + first * kStrip, kStrip * k,
+        loops().multiply(height, together / kStrip, inner, strip, strips + c / kStrip * strip_step, strip_step,
                          result + r * stride + c, stride);
         strip += height * inner;
         r += height;
@@ -337,9 +359,9 @@ void multiply_tile(std::int64_t row, std::int64_t rows, std::int64_t column, std
   sink({row, rows, column, columns, result, stride});
 }
 
-/// Columns [column, column + columns) of the product, of which `right` has the packed factor.
+/// Columns [column, column + columns) of the product, of which `right` has the factor.
 void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, std::int64_t k, const Factor& a,
-                    const double* right, const ProductSink& sink, Tiles tiles) {
+                    const Panel& right, const ProductSink& sink, Tiles tiles) {
   if (tiles == Tiles::kInOrder || m * columns * k < kWorthThreads) {
     for (std::int64_t row = 0; row < m; row += kRowBlock)
       multiply_tile(row, std::min(kRowBlock, m - row), column, columns, k, a, right, sink);
@@ -349,8 +371,9 @@ void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, s
   const std::int64_t across = (columns + width - 1) / width, down = (m + kRowBlock - 1) / kRowBlock;
   parallel_for(down * across, [&](std::int64_t task) {
     const std::int64_t row = task / across * kRowBlock, first = task % across * width;
-    multiply_tile(row, std::min(kRowBlock, m - row), column + first, std::min(width, columns - first), k, a,
-                  right + first * k, sink);
+    const Panel part{right.factor == nullptr ? right.packed + first * k : nullptr, right.factor};
+    multiply_tile(row, std::min(kRowBlock, m - row), column + first, std::min(width, columns - first), k, a, part,
+                  sink);
   });
 }
 
@@ -359,7 +382,7 @@ void pack_panel(const Factor& b, std::int64_t k, std::int64_t column, std::int64
   const std::int64_t part =
       std::max(kWorthThreads / 4 / std::max<std::int64_t>(k, 1) / kStrip, std::int64_t{1}) * kStrip;
   parallel_ranges(columns, part, [&](std::int64_t first, std::int64_t end) {
-    pack_columns(b, k, column + first, end - first, to + first * k);
+    pack_columns(b, 0, k, column + first, end - first, to + first * k);
   });
 }
 
@@ -378,19 +401,31 @@ void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductS
   if (m <= 0) return;
   const std::int64_t k = b.inner(), n = b.columns(), width = panel_width(k);
   for (std::int64_t column = 0; column < n; column += width)
-    multiply_panel(m, column, std::min(width, n - column), k, a, b.columns_from(column), sink, tiles);
+    multiply_panel(m, column, std::min(width, n - column), k, a, {b.columns_from(column), nullptr}, sink, tiles);
 }
 
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
-          Tiles tiles) {
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, Memory& memory,
+          const ProductSink& sink, Tiles tiles) {
   if (m <= 0) return;
   thread_local Scratch packed_b;
+  HostTensor counted;
   const std::int64_t width = panel_width(k);
   for (std::int64_t column = 0; column < n; column += width) {
     const std::int64_t columns = std::min(width, n - column);
-    double* const right = packed_b.get((columns + kStrip) * std::max<std::int64_t>(k, 1));
+    const std::int64_t elements = (columns + kStrip - 1) / kStrip * kStrip * std::max<std::int64_t>(k, 1);
+    double* right = nullptr;
+    if (elements <= kKeptPanel) {
+      right = packed_b.get(elements);
+    } else if (m <= kRowBlock || columns <= kStrip) {
+      // Packed once for all rows anyway, or cheap beside the rows of A.
+      multiply_panel(m, column, columns, k, a, {nullptr, &b}, sink, tiles);
+      continue;
+    } else {
+      if (counted.is_absent()) counted = HostTensor(DType::kFloat64, {elements}, memory);
+      right = counted.as_mutable<double>().data();
+    }
     pack_panel(b, k, column, columns, right);
-    multiply_panel(m, column, columns, k, a, right, sink, tiles);
+    multiply_panel(m, column, columns, k, a, {right, nullptr}, sink, tiles);
   }
 }
 
@@ -447,11 +482,13 @@ namespace {
 constexpr std::int64_t kVectorPart = 512;  // columns of a vector by a matrix that are computed together
 
 /// a [1, k] times b [k, n] where b is dense along either axis: b is read in place.
-bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
+bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b, Memory& memory,
                      const ProductSink& sink, Tiles tiles) {
   if (b.column_stride != 1 && b.row_stride != 1) return false;
   thread_local Scratch vector;
-  double* const x = vector.get(std::max<std::int64_t>(k, 1));
+  HostTensor counted;
+  if (k > kKeptVector) counted = HostTensor(DType::kFloat64, {k}, memory);
+  double* const x = k > kKeptVector ? counted.as_mutable<double>().data() : vector.get(std::max<std::int64_t>(k, 1));
   with_factor(a, [&](const Factor& left) { left.pack(0, 1, 0, k, x, 1, 1); });
   const auto multiply = [&](std::int64_t column, std::int64_t end) {
     thread_local Scratch sums;
@@ -482,8 +519,8 @@ bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, c
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
-          const ProductSink& sink, Tiles tiles) {
-  if (m == 1 && multiply_vector(n, k, a, b, sink, tiles)) return;
+          Memory& memory, const ProductSink& sink, Tiles tiles) {
+  if (m == 1 && multiply_vector(n, k, a, b, memory, sink, tiles)) return;
   if (n == 1 && m > 1) {
     // The same product turned, of which the sink wants the columns as rows.
     const auto turned = [](const Numbers::Matrix& matrix) {
@@ -492,10 +529,10 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix&
     const auto columns_as_rows = [&](const ProductTile& tile) {
       sink({tile.column, tile.columns, 0, 1, tile.elements, 1});
     };
-    if (multiply_vector(m, k, turned(b), turned(a), columns_as_rows, tiles)) return;
+    if (multiply_vector(m, k, turned(b), turned(a), memory, columns_as_rows, tiles)) return;
   }
   with_factor(a, [&](const Factor& left) {
-    with_factor(b, [&](const Factor& right) { gemm(m, n, k, left, right, sink, tiles); });
+    with_factor(b, [&](const Factor& right) { gemm(m, n, k, left, right, memory, sink, tiles); });
   });
 }
 

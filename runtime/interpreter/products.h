@@ -10,6 +10,7 @@
 namespace tensorlint::runtime {
 
 class Evaluation;
+class Memory;
 
 /// Products of matrices in float64, tile by tile: each element is the sum of its products in the order of the inner
 /// axis, but for a vector by a matrix whose inner axis is the dense one, which sums every 16th product. Its bits depend
@@ -84,9 +85,10 @@ class PackedFactor {
 void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink,
           Tiles tiles = Tiles::kInOrder);
 
-/// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
-          Tiles tiles = Tiles::kInOrder);
+/// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0. What is packed takes a few
+/// MiB a thread, which are kept from call to call; where a long inner axis takes more, `memory` counts it.
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, Memory& memory,
+          const ProductSink& sink, Tiles tiles = Tiles::kInOrder);
 
 /// Few rows: a right factor that many such products share had better be packed once. Follows from shapes alone.
 inline constexpr std::int64_t kFewRows = 64;
@@ -170,6 +172,6 @@ void with_factor(const Numbers::Matrix& matrix, const Use& use) {
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
-          const ProductSink& sink, Tiles tiles = Tiles::kInOrder);
+          Memory& memory, const ProductSink& sink, Tiles tiles = Tiles::kInOrder);
 
 }  // namespace tensorlint::runtime

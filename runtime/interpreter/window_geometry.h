@@ -55,16 +55,18 @@ HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t
 /// that element lies for window 0 of the row, first, end) for each element that lies in the image for windows [first,
 /// end), then done(first element of the row).
 template <typename Begin, typename Tap, typename Done>
-void for_each_window_row(const WindowGeometry& g, const Begin& begin, const Tap& tap, const Done& done) {
+void for_each_window_row(const WindowGeometry& g, Memory& memory, const Begin& begin, const Tap& tap,
+                         const Done& done) {
   const std::size_t outer = g.rank() - 1;
   const std::int64_t inner = g.kernel[outer];
   struct InnerTap {
-    std::int64_t shift, first, end;
+    std::int64_t k, shift, first, end;
   };
-  std::vector<InnerTap> inner_taps;
+  // A window may be far longer than the image: most of its elements then see nothing but padding.
+  List<InnerTap> inner_taps(memory.resource());
   for (std::int64_t k = 0; k < inner; ++k) {
     const auto [first, end] = g.inside(outer, g.shift(outer, k), 0, g.in[outer]);
-    inner_taps.push_back({g.shift(outer, k), first, end});
+    if (first < end) inner_taps.push_back({k, g.shift(outer, k), first, end});
   }
   Offsets<1> row(std::span(g.out).first(outer)), window(std::span(g.kernel).first(outer));
   if (row.is_empty()) return;
@@ -80,10 +82,9 @@ void for_each_window_row(const WindowGeometry& g, const Begin& begin, const Tap&
         is_inside = is_inside && position >= 0 && position < g.in[axis];
         at = at * g.in[axis] + position;
       }
-      for (std::int64_t k = 0; is_inside && k < inner; ++k) {
-        const InnerTap& each = inner_taps[static_cast<std::size_t>(k)];
-        if (each.first < each.end) tap(index + k, at * g.in[outer] + each.shift, each.first, each.end);
-      }
+      if (is_inside)
+        for (const InnerTap& each : inner_taps)
+          tap(index + each.k, at * g.in[outer] + each.shift, each.first, each.end);
       index += inner;
     }
     done(first_element);

@@ -11,6 +11,20 @@ from hostile_test import CLEAN, UNREADABLE, run, simple
 X = wire.value("x", dims=[64])
 BODY_INPUTS = wire.value("i", wire.INT64, []), wire.value("c", wire.BOOL, [])
 LITTLE = 64 << 20  # what the program itself takes, and more
+MANY = 100_000
+
+
+def filled(name, dims, dtype=wire.FLOAT):
+    """A tensor of zeros that no file holds: the node that makes it, and its operand."""
+    value = {} if dtype == wire.FLOAT else {"value": ("t", wire.tensor("v", dtype, [1], bytes(8)))}
+    return wire.node("ConstantOfShape", [f"{name}_dims"], [name], **value), wire.integers(f"{name}_dims", dims)
+
+
+def operator(op, operands, tensors, initializers=(), outputs=("y",), **attributes):
+    """A model of one operator on tensors of zeros: name, extents, dtype."""
+    made = [filled(*tensor) for tensor in tensors]
+    nodes = [node for node, _ in made] + [wire.node(op, operands, list(outputs), **attributes)]
+    return simple(nodes, [dims for _, dims in made] + list(initializers), inputs=[], opsets=(("", 20),))
 
 
 def loop(body_nodes, outputs, operands, results, body_inputs=()):
@@ -53,6 +67,61 @@ class RunLimitsTest(unittest.TestCase):
         self.assertIn(result.code, (CLEAN, UNREADABLE))
         self.assertLess(result.memory, LITTLE)
         self.assertLess(result.cpu, 1)
+
+    def test_what_operators_work_with(self):
+        """It counts as tensors do: bytes for each of many elements that tensors take, and that the run takes in all."""
+        a, image, sequences = ("a", [MANY]), ("a", [1, 1, MANY]), ("a", [1, MANY, 1])
+        i, tuples, one = ("i", [MANY], wire.INT64), ("i", [MANY, 1], wire.INT64), ("w", [1, 1, 1])
+        zero, many = wire.integers("k", [0], scalar=True), wire.integers("k", [MANY], scalar=True)
+        pads, sizes, few = wire.integers("k", [MANY - 1, MANY - 1]), wire.integers("k", [1, 1, MANY]), wire.integers("k", [1, 1, 2])
+        resized, scattered, layer = ["a", "", "", "k"], ["a", "i", "a"], ["a", "w", "w"]
+        cases = [
+            (8, 24, operator("MatMul", ["a", "a"], [("a", [2 * MANY])])),
+            (349, 605, operator("MatMul", ["a", "b"], [("a", [70, MANY]), ("b", [MANY, 17])])),
+            (4, 11, operator("Det", ["a"], [("a", [300, 300])])),
+            (24, 32, operator("GatherND", ["a", "i"], [a, tuples])),
+            (24, 32, operator("ScatterND", scattered, [a, tuples])),
+            (24, 48, operator("ScatterND", scattered, [a, tuples], reduction="add")),
+            (24, 40, operator("ScatterElements", scattered, [a, i], reduction="add")),
+            (8, 16, operator("Resize", resized, [("a", [1, 1, 10])], [sizes], mode="nearest")),
+            (12, 44, operator("Resize", resized, [("a", [1, 1, 10])], [sizes], mode="linear")),
+            (12, 76, operator("Resize", resized, [("a", [1, 1, 10])], [sizes], mode="cubic")),
+            (12, 44, operator("Resize", resized, [image], [few], mode="linear", antialias=1)),
+            (8, 32, operator("RNN", layer, [sequences, ("w", [1, 1, 1])], hidden_size=1)),
+            (8, 64, operator("GRU", layer, [sequences, ("w", [1, 3, 1])], hidden_size=1)),
+            (8, 72, operator("LSTM", layer, [sequences, ("w", [1, 4, 1])], hidden_size=1)),
+            (28, 52, operator("Pad", ["a", "k"], [a], [pads], mode="reflect")),
+            (36, 100, operator("DFT", ["a"], [sequences])),
+            (4, 12, operator("BlackmanWindow", ["k"], [], [many])),
+            (52, 68, operator("BatchNormalization", ["a", "s", "s", "s", "s"], [("a", [1, MANY]), ("s", [MANY])], outputs="ymv", training_mode=1)),
+            (28, 52, operator("LayerNormalization", ["a", "s", "s"], [("a", [1, MANY]), ("s", [MANY])])),
+            (20, 36, operator("SoftmaxCrossEntropyLoss", ["a", "i"], [("a", [MANY, 1]), i])),
+            (4, 12, operator("Softmax", ["a"], [a])),
+            (8, 16, operator("Conv", ["a", "w"], [image, one])),
+            (8, 16, operator("ConvTranspose", ["a", "w"], [image, one])),
+            (8, 24, operator("AveragePool", ["a"], [image], kernel_shape=[1])),
+            (16, 32, operator("MaxPool", ["a"], [image], outputs="yz", kernel_shape=[1])),
+            (8, 16, operator("CumSum", ["a", "k"], [a], [zero])),
+            (4, 12, operator("Multinomial", ["a"], [("a", [1, MANY])], sample_size=1)),
+        ]
+        for number, (tensors, whole, model) in enumerate(cases):
+            with self.subTest(number=number):
+                refused = self.run_model(model, "--memory-limit", str((tensors + whole) // 2 * MANY))
+                self.assertEqual(refused.code, UNREADABLE, refused.output[:200])
+                self.assertIn("bytes more are needed", refused.errors.decode())
+                fits = self.run_model(model, "--memory-limit", str(whole * MANY * 21 // 20))
+                self.assertEqual(fits.code, CLEAN, fits.errors)
+
+    def test_what_operators_do_without(self):
+        """Products of one column are not widened to strips, those of a batch are no list, and neither are windows that see nothing but padding."""
+        vectors = operator("Einsum", ["a", "a"], [("a", [1_000_000])], equation="i,i->")
+        matrices = operator("MatMul", ["a", "a"], [("a", [2_000_000, 1, 1])])
+        windows = operator("AveragePool", ["a"], [("a", [1, 1, 1])], kernel_shape=[1 << 23], pads=[1 << 22, 1 << 22])
+        for model, limit in ((vectors, 21_000_000), (matrices, 17_000_000), (windows, 100_000)):
+            with self.subTest(limit=limit):
+                result = self.run_model(model, "--memory-limit", str(limit))
+                self.assertEqual(result.code, CLEAN, result.errors)
+                self.assertLess(result.memory, limit + LITTLE)
 
     def test_values_of_a_loop_that_are_shown(self):
         """They are printed as they come: memory does not grow, and what came before the limit is there."""

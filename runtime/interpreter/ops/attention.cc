@@ -121,9 +121,7 @@ void softmax(double* row, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) row[j] /= sum;
 }
 
-DenseFactor<double> dense(const std::vector<double>& elements, std::int64_t width) {
-  return {elements.data(), width, 1};
-}
+DenseFactor<double> dense(const List<double>& elements, std::int64_t width) { return {elements.data(), width, 1}; }
 
 /// Which stage of the scores the fourth result has.
 enum class Stage : std::uint8_t { kProduct, kCapped, kBiased, kProbabilities };
@@ -139,7 +137,7 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
   const Heads to = heads_of(result.extents(), query.heads);
   const std::int64_t total = key.length,
                      block = std::max<std::int64_t>((std::int64_t{1} << 19) / std::max<std::int64_t>(total, 1), 16);
-  std::vector<double> scores;
+  List<double> scores(e.memory().resource());
   for (std::int64_t b = 0; b < query.batch; ++b) {
     for (std::int64_t h = 0; h < query.heads; ++h) {
       const std::int64_t shared = h / (query.heads / key.heads);
@@ -148,7 +146,7 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
         scores.resize(static_cast<std::size_t>(count * total));
         gemm(
             count, total, query.size, {&q, query.first(b, h) + first * query.row_stride, query.row_stride, 1},
-            {&k, key.first(b, shared), 1, key.row_stride},
+            {&k, key.first(b, shared), 1, key.row_stride}, e.memory(),
             [&](const ProductTile& tile) {
               for (std::int64_t i = 0; i < tile.rows; ++i)
                 for (std::int64_t j = 0; j < tile.columns; ++j)
@@ -166,10 +164,10 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
         const std::int64_t at = value.first(b, shared);
         if (v.are_floats()) {
           gemm(count, value.size, total, dense(scores, total),
-               DenseFactor(v.float_elements() + at, value.row_stride, 1), store_tile, Tiles::kAnyThread);
+               DenseFactor(v.float_elements() + at, value.row_stride, 1), e.memory(), store_tile, Tiles::kAnyThread);
         } else {
           gemm(count, value.size, total, dense(scores, total),
-               DenseFactor(v.double_elements() + at, value.row_stride, 1), store_tile, Tiles::kAnyThread);
+               DenseFactor(v.double_elements() + at, value.row_stride, 1), e.memory(), store_tile, Tiles::kAnyThread);
         }
       }
     }
@@ -199,7 +197,7 @@ void attention(Evaluation& e) {
   const auto wanted = static_cast<Stage>(mode);
   if (e.wants(3)) e.result(3);
   const std::int64_t total = key.length;
-  std::vector<double> addends(static_cast<std::size_t>(total));
+  List<double> addends(static_cast<std::size_t>(total), e.memory().resource());
   attend(e, query, key, value, keys, values, scale_of(e, query.size),
          [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count, double* scores) {
            for (std::int64_t i = 0; i < count; ++i) {
@@ -238,7 +236,7 @@ void rotary_embedding(Evaluation& e) {
   const std::vector<double> cosine = e.numbers(1), sine = e.numbers(2);
   const std::vector<std::int64_t> positions = e.has(3) ? e.integers(3) : std::vector<std::int64_t>{};
   const std::int64_t rows = cosine.empty() ? 0 : static_cast<std::int64_t>(cosine.size()) / cosines.extents().back();
-  std::vector<double> row(static_cast<std::size_t>(heads.size));
+  List<double> row(static_cast<std::size_t>(heads.size), e.memory().resource());
   for (std::int64_t b = 0; b < heads.batch; ++b) {
     for (std::int64_t t = 0; t < heads.length; ++t) {
       std::int64_t angle = b * heads.length + t;
@@ -270,14 +268,15 @@ struct LinearStep {
   bool corrects = false;
   double rate = 1;
 
-  void run(double* state, const double* key, std::vector<double>& value) const {
+  /// `known` has room for a value.
+  void run(double* state, const double* key, List<double>& value, List<double>& known) const {
     if (decay != nullptr)
       for (std::int64_t i = 0; i < keys; ++i) {
         const double factor = std::exp(decay[i * decay_stride]);
         for (std::int64_t j = 0; j < values; ++j) state[i * values + j] *= factor;
       }
     if (corrects) {
-      std::vector<double> known(value.size(), 0.0);
+      known.assign(value.size(), 0.0);
       for (std::int64_t i = 0; i < keys; ++i)
         for (std::int64_t j = 0; j < values; ++j) known[static_cast<std::size_t>(j)] += state[i * values + j] * key[i];
       for (std::size_t j = 0; j < value.size(); ++j) value[j] = rate * (value[j] - known[j]);
@@ -306,9 +305,15 @@ void linear_attention(Evaluation& e) {
   double scale = e.in().float_attribute("scale", 0);
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(key.size));
   const std::int64_t per_state = key.size * value.size, shares = query_heads / heads;
-  std::vector<double> states(static_cast<std::size_t>(query.batch * heads * per_state), 0.0);
-  if (e.has(3)) states = e.numbers(3);
-  std::vector<double> step_value(static_cast<std::size_t>(value.size)), row(step_value.size());
+  std::pmr::memory_resource* const counted = e.memory().resource();
+  List<double> states(static_cast<std::size_t>(query.batch * heads * per_state), 0.0, counted);
+  if (e.has(3)) {
+    if (e.operand(3).size() != states.size())
+      e.fail("the state has {} elements, {} needed", e.operand(3).size(), states.size());
+    load(e.operand(3), 0, states.size(), states.data());
+  }
+  List<double> step_value(static_cast<std::size_t>(value.size), counted), known(counted),
+      row(step_value.size(), counted);
   const Heads to = heads_of(e.result().extents(), query_heads);
   for (std::int64_t b = 0; b < query.batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
@@ -323,7 +328,7 @@ void linear_attention(Evaluation& e) {
         step.corrects = corrects;
         if (corrects) step.rate = rates[static_cast<std::size_t>(at * rate_width + (rate_width == 1 ? 0 : h))];
         std::copy_n(v.begin() + value.first(b, h) + t * value.row_stride, value.size, step_value.begin());
-        step.run(state, k.data() + key.first(b, h) + t * key.row_stride, step_value);
+        step.run(state, k.data() + key.first(b, h) + t * key.row_stride, step_value, known);
         for (std::int64_t share = 0; share < shares; ++share) {
           const double* const ask = q.data() + query.first(b, h * shares + share) + t * query.row_stride;
           std::ranges::fill(row, 0.0);
@@ -348,7 +353,8 @@ void causal_conv(Evaluation& e) {
   const std::vector<double> filters = e.numbers(1), bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   const std::string_view activation = e.in().string_attribute("activation", "none");
   const bool gates = activation == "silu" || activation == "swish";
-  std::vector<double> row(static_cast<std::size_t>(past + length)), sums(static_cast<std::size_t>(length));
+  List<double> row(static_cast<std::size_t>(past + length), e.memory().resource()),
+      sums(static_cast<std::size_t>(length), e.memory().resource());
   for (std::int64_t i = 0; i < batch * channels; ++i) {
     const auto channel = static_cast<std::size_t>(i % channels);
     std::fill_n(row.begin(), past, 0.0);
@@ -369,8 +375,7 @@ void causal_conv(Evaluation& e) {
 }
 
 /// A graph of the call applied to scores or probabilities, [batch, heads, queries, keys].
-void modify(Evaluation& e, std::string_view attribute, DType dtype, const Extents& extents,
-            std::vector<double>& numbers) {
+void modify(Evaluation& e, std::string_view attribute, DType dtype, const Extents& extents, List<double>& numbers) {
   const Attribute* const graph = e.in().attribute(attribute);
   if (graph == nullptr) return;
   HostTensor tensor(dtype, extents, e.memory());
@@ -403,7 +408,7 @@ void flex_attention(Evaluation& e) {
     return attend(
         e, query, key, value, e.operand(1), e.operand(2), scale,
         [&](std::int64_t, std::int64_t, std::int64_t, std::int64_t count, double* scores) { each_row(scores, count); });
-  std::vector<double> all(element_count(extents));
+  List<double> all(element_count(extents), e.memory().resource());
   const auto at = [&](std::int64_t b, std::int64_t h, std::int64_t first) {
     return all.begin() + (b * query.heads + h) * plane + first * total;
   };

@@ -18,6 +18,7 @@ namespace {
 struct Convolution {
   WindowGeometry windows;
   std::int64_t batch, channels, filters, groups;
+  Memory& memory;
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_filters() const { return filters / groups; }
 };
@@ -106,13 +107,13 @@ void convolve_rows(const Convolution& c, const T* data, const W* filters, const 
   const std::int64_t work = std::max<std::int64_t>(c.group_channels() * taps * g.out_size(), 1);
   parallel_ranges(
       c.batch * c.filters, std::max<std::int64_t>(kWorthThread / work, 1), [&](std::int64_t from, std::int64_t to) {
-        std::vector<double> sums(static_cast<std::size_t>(width));
+        List<double> sums(static_cast<std::size_t>(width), c.memory.resource());
         for (std::int64_t i = from; i < to; ++i) {
           const std::int64_t n = i / c.filters, m = i % c.filters, group = m / c.group_filters();
           const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
           const W* const filter = filters + m * c.group_channels() * taps;
           for_each_window_row(
-              g, [&] { std::ranges::fill(sums, 0.0); },
+              g, c.memory, [&] { std::ranges::fill(sums, 0.0); },
               [&](std::int64_t tap, std::int64_t at, std::int64_t first, std::int64_t end) {
                 for (std::int64_t channel = 0; channel < c.group_channels(); ++channel)
                   add_scaled(static_cast<double>(filter[channel * taps + tap]),
@@ -141,7 +142,8 @@ void convolve_turned(const Convolution& c, const W* filters, const Factor& patch
   if (const ConstantCache::Weights kept = keep(right, m, inner, c.group_filters())) {
     gemm(positions, TurnedFactor(patches), *kept, columns_as_rows, Tiles::kAnyThread);
   } else {
-    gemm(positions, c.group_filters(), inner, TurnedFactor(patches), right, columns_as_rows, Tiles::kAnyThread);
+    gemm(positions, c.group_filters(), inner, TurnedFactor(patches), right, c.memory, columns_as_rows,
+         Tiles::kAnyThread);
   }
 }
 
@@ -164,9 +166,10 @@ void convolve_as(const Convolution& c, const T* data, const W* filters, const Ke
           sink(n, m + tile.row + i, tile.column, tile.columns, tile.elements + i * tile.stride);
       };
       if (is_pointwise(g)) {
-        gemm(c.group_filters(), positions, inner, left, DenseFactor<T>(image, plane, 1), tile_sink, Tiles::kAnyThread);
+        gemm(c.group_filters(), positions, inner, left, DenseFactor<T>(image, plane, 1), c.memory, tile_sink,
+             Tiles::kAnyThread);
       } else {
-        gemm(c.group_filters(), positions, inner, left, Patches<T>(image, g), tile_sink, Tiles::kAnyThread);
+        gemm(c.group_filters(), positions, inner, left, Patches<T>(image, g), c.memory, tile_sink, Tiles::kAnyThread);
       }
     }
   }
@@ -194,8 +197,12 @@ HostTensor& conv_result(Evaluation& e, const HostTensor& data, const HostTensor&
 
 Convolution convolution_of(Evaluation& e, const HostTensor& data, const HostTensor& filters, const HostTensor& result) {
   const auto kernel = std::span(filters.extents()).subspan(2);
-  return {window_geometry(e, data.extents(), kernel, result.extents()), data.extent(0), data.extent(1),
-          filters.extent(0), e.in().int_attribute("group", 1)};
+  return {window_geometry(e, data.extents(), kernel, result.extents()),
+          data.extent(0),
+          data.extent(1),
+          filters.extent(0),
+          e.in().int_attribute("group", 1),
+          e.memory()};
 }
 
 void conv(Evaluation& e) {
@@ -230,6 +237,17 @@ std::vector<double> without_zero_point(Evaluation& e, int operand, int zero) {
   return numbers;
 }
 
+/// Stores `count` elements, number(i) each.
+template <typename Number>
+void store_integers(HostTensor& result, std::int64_t first, std::int64_t count, const Number& number) {
+  std::array<std::int64_t, kRow> row;
+  for (std::size_t done = 0; done < static_cast<std::size_t>(count); done += kRow) {
+    const std::size_t part = std::min(kRow, static_cast<std::size_t>(count) - done);
+    for (std::size_t i = 0; i < part; ++i) row[i] = number(done + i);
+    store(result, static_cast<std::size_t>(first) + done, part, row.data());
+  }
+}
+
 /// Products of integers below 2^9 are exact in float64, and so are 2^35 of their sums.
 void conv_integer(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(1);
@@ -238,11 +256,8 @@ void conv_integer(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 1, 3)), keeps_none,
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
-             std::vector<std::int64_t> row;
-             row.resize(static_cast<std::size_t>(count));
-             std::transform(sums, sums + count, row.begin(), truncated);
-             store(result, static_cast<std::size_t>((n * c.filters + m) * c.windows.out_size() + first), row.size(),
-                   row.data());
+             store_integers(result, (n * c.filters + m) * c.windows.out_size() + first, count,
+                            [&](std::size_t i) { return truncated(sums[i]); });
            });
 }
 
@@ -259,18 +274,14 @@ void qlinear_conv(Evaluation& e) {
   const bool is_signed = result.dtype() == DType::kInt8;
   convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 3, 5)), keeps_none,
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
-             std::vector<std::int64_t> row;
              const auto filter = static_cast<std::size_t>(m);
              const auto filter_scale = static_cast<float>(filter_scales[filter % filter_scales.size()]);
              const float scale = data_scale * filter_scale / result_scale;
-             row.resize(static_cast<std::size_t>(count));
-             for (std::size_t i = 0; i < row.size(); ++i) {
+             store_integers(result, (n * c.filters + m) * c.windows.out_size() + first, count, [&](std::size_t i) {
                const double sum = sums[i] + (bias.empty() ? 0 : bias[filter]);
                const double value = std::nearbyint(static_cast<double>(static_cast<float>(sum) * scale)) + zero;
-               row[i] = truncated(std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
-             }
-             store(result, static_cast<std::size_t>((n * c.filters + m) * c.windows.out_size() + first), row.size(),
-                   row.data());
+               return truncated(std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
+             });
            });
 }
 
@@ -346,7 +357,7 @@ void conv_transpose(Evaluation& e) {
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   OperandNumbers weights(e, 1);
   const Numbers x(data, e.memory()), &w = weights.keep();
-  std::vector<double> image(static_cast<std::size_t>(group_filters * plane));
+  List<double> image(static_cast<std::size_t>(group_filters * plane), e.memory().resource());
   for (std::int64_t n = 0; n < batch; ++n) {
     for (std::int64_t group = 0; group < groups; ++group) {
       for (std::int64_t m = 0; m < group_filters; ++m)
@@ -354,7 +365,7 @@ void conv_transpose(Evaluation& e) {
                     bias.empty() ? 0.0 : bias[static_cast<std::size_t>(group * group_filters + m)]);
       gemm(group_filters * taps, positions, channels,
            {&w, group * channels * group_filters * taps, 1, group_filters * taps},
-           {&x, (n * groups + group) * channels * positions, positions, 1}, [&](const ProductTile& tile) {
+           {&x, (n * groups + group) * channels * positions, positions, 1}, e.memory(), [&](const ProductTile& tile) {
              for (std::int64_t i = 0; i < tile.rows; ++i) {
                const std::int64_t row = tile.row + i;
                add_to_image(g, row % taps, tile.column, tile.columns, tile.elements + i * tile.stride,
@@ -444,7 +455,7 @@ void deform_conv(Evaluation& e) {
   const auto convolve_group = [&](const Factor& left, std::int64_t n, std::int64_t group) {
     const std::int64_t m = group * c.group_filters();
     gemm(c.group_filters(), positions, inner, left, DeformedPatches(operands, c.windows, n, group * c.group_channels()),
-         [&](const ProductTile& tile) {
+         c.memory, [&](const ProductTile& tile) {
            for (std::int64_t i = 0; i < tile.rows; ++i) {
              const std::int64_t filter = m + tile.row + i;
              row.assign(tile.elements + i * tile.stride, tile.elements + i * tile.stride + tile.columns);

@@ -89,8 +89,9 @@ std::int64_t product(const Labels& labels, const LabelExtents& extents) {
   return result;
 }
 
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const double* b, double* to) {
-  gemm(m, n, k, DenseFactor(a, k, 1), DenseFactor(b, n, 1), [&](const ProductTile& tile) {
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const double* b, double* to,
+              Memory& memory) {
+  gemm(m, n, k, DenseFactor(a, k, 1), DenseFactor(b, n, 1), memory, [&](const ProductTile& tile) {
     for (std::int64_t i = 0; i < tile.rows; ++i)
       std::copy_n(tile.elements + i * tile.stride, tile.columns, to + (tile.row + i) * n + tile.column);
   });
@@ -98,7 +99,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, c
 
 /// Integers modulo 2^64.
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const std::uint64_t* a, const std::uint64_t* b,
-              std::uint64_t* to) {
+              std::uint64_t* to, Memory& /*memory*/) {
   std::fill_n(to, m * n, std::uint64_t{0});
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t p = 0; p < k; ++p)
@@ -129,7 +130,7 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
   const std::int64_t m = product(rows, extents), n = product(columns, extents), k = product(inner, extents);
   for (std::int64_t i = 0; i < product(batch, extents); ++i)
     multiply(m, n, k, left.elements().data() + i * m * k, right.elements().data() + i * k * n,
-             result.elements().data() + i * m * n);
+             result.elements().data() + i * m * n, memory);
   return result;
 }
 

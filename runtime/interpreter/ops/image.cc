@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory_resource>
 #include <numeric>
 #include <vector>
 
@@ -22,10 +21,6 @@ HostTensor zeros(DType dtype, const Extents& extents, Memory& memory) {
   if (dtype != DType::kString) std::fill_n(tensor.mutable_raw(), tensor.bytes(), std::byte{0});
   return tensor;
 }
-
-/// A list that the account of the run counts.
-template <typename T>
-using List = std::pmr::vector<T>;
 
 /// Positions and weights of elements that are summed.
 struct Tap {
@@ -216,7 +211,10 @@ List<std::size_t> kept_boxes(std::span<const Box> boxes, const double* scores, s
   List<std::size_t> order(memory.resource()), kept(memory.resource());
   for (std::size_t i = 0; i < boxes.size(); ++i)
     if (lowest_score == nullptr || scores[i] > *lowest_score) order.push_back(i);
+  // The buffer of the sort, at most.
+  memory.take(order.size() * sizeof(std::size_t));
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  memory.give_back(order.size() * sizeof(std::size_t));
   for (const std::size_t i : order) {
     if (kept.size() >= limit) break;
     const auto suppresses = [&](std::size_t other) { return overlap(boxes[i], boxes[other]) > most_overlap; };

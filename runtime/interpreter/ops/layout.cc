@@ -96,12 +96,13 @@ std::int64_t mirrored(std::int64_t at, std::int64_t extent, std::string_view mod
 
 /// The position in the data of each position of the result, axis by axis. What negative pads cut off is not seen by
 /// positive ones of the other side.
-std::vector<std::int64_t> sources(Evaluation& e, std::int64_t extent, std::int64_t before, std::int64_t after,
-                                  std::int64_t wanted, std::string_view mode) {
+List<std::int64_t> sources(Evaluation& e, std::int64_t extent, std::int64_t before, std::int64_t after,
+                           std::int64_t wanted, std::string_view mode) {
   const std::int64_t cut = -std::min(before, std::int64_t{0});
   const std::int64_t seen = extent - cut + std::min(after, std::int64_t{0});
   if (seen <= 0 && wanted > 0) e.fail("an axis without elements cannot be padded by {}", mode);
-  std::vector<std::int64_t> positions;
+  List<std::int64_t> positions(e.memory().resource());
+  positions.reserve(static_cast<std::size_t>(wanted));
   for (std::int64_t i = 0; i < wanted; ++i)
     positions.push_back(cut + mirrored(i - std::max(before, std::int64_t{0}), seen, mode));
   return positions;

@@ -84,7 +84,7 @@ struct Normaliser {
   double amplitude(double score) const { return std::fabs(score) + std::fabs(largest + log_sum) + 1; }
 };
 
-Normaliser normaliser_of(std::vector<double>& row) {
+Normaliser normaliser_of(List<double>& row) {
   static const auto powers_of = FunctionLoop<ExpFunction, double>::best();
   double best = -HUGE_VAL, sum = 0;
   for (const double x : row) best = x > best || x != x ? x : best;
@@ -95,12 +95,12 @@ Normaliser normaliser_of(std::vector<double>& row) {
 }
 
 /// One a position.
-std::vector<Normaliser> normalisers(const HostTensor& scores, const ClassLoss& loss) {
-  std::vector<Normaliser> result(loss.batch * loss.rest);
-  std::vector<double> row(loss.classes);
+List<Normaliser> normalisers(const HostTensor& scores, const ClassLoss& loss, Memory& memory) {
+  List<Normaliser> result(loss.batch * loss.rest, memory.resource());
+  List<double> row(loss.classes, memory.resource());
   // Classes of some neighbouring positions at once: single numbers would be slow to read.
   const std::size_t width = std::min<std::size_t>(loss.rest, 64);
-  std::vector<double> block(loss.classes * width);
+  List<double> block(loss.classes * width, memory.resource());
   for (std::size_t n = 0; n < loss.batch; ++n) {
     for (std::size_t first = 0; first < loss.rest; first += width) {
       const std::size_t count = std::min(width, loss.rest - first);
@@ -122,7 +122,7 @@ std::vector<Normaliser> normalisers(const HostTensor& scores, const ClassLoss& l
 void softmax_cross_entropy(Evaluation& e) {
   const HostTensor& scores = e.operand(0);
   const ClassLoss loss = read_loss(e);
-  const std::vector<Normaliser> by_position = normalisers(scores, loss);
+  const List<Normaliser> by_position = normalisers(scores, loss, e.memory());
   reduce_losses(e, loss, [&](std::size_t n, std::size_t label, std::size_t position) {
     const double score = number_at(scores, (n * loss.classes + label) * loss.rest + position);
     const Normaliser& normaliser = by_position[n * loss.rest + position];
@@ -130,7 +130,7 @@ void softmax_cross_entropy(Evaluation& e) {
   });
   if (!e.wants(1)) return;
   HostTensor& log_probabilities = e.result(1);
-  std::vector<double> row(std::max(loss.rest, loss.classes));
+  List<double> row(std::max(loss.rest, loss.classes), e.memory().resource());
   // Rows along the innermost axis that has more than one element.
   const bool by_class = loss.rest == 1;
   const std::size_t count = by_class ? loss.classes : loss.rest;

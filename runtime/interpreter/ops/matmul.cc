@@ -18,8 +18,9 @@ struct Product {
   std::int64_t m, n, k, a_first, b_first, result_first;
 };
 
-/// The products of a · b; a vector is a matrix of one row or column.
-std::vector<Product> products(const HostTensor& a, const HostTensor& b, std::span<const std::int64_t> result) {
+/// Calls use(product) for the products of a · b; a vector is a matrix of one row or column.
+template <typename Use>
+void for_each_product(const HostTensor& a, const HostTensor& b, std::span<const std::int64_t> result, const Use& use) {
   Extents left = a.extents(), right = b.extents(), stack(result.begin(), result.end());
   if (left.size() > 1) stack.pop_back();
   if (right.size() > 1) stack.pop_back();
@@ -29,34 +30,34 @@ std::vector<Product> products(const HostTensor& a, const HostTensor& b, std::spa
   left.resize(left.size() - 2);
   right.resize(right.size() - 2);
   const bool one_right = std::ranges::all_of(right, [](std::int64_t extent) { return extent == 1; });
-  if (one_right && left == stack) return {{static_cast<std::int64_t>(element_count(left)) * m, n, k, 0, 0, 0}};
+  if (one_right && left == stack)
+    return use(Product{static_cast<std::int64_t>(element_count(left)) * m, n, k, 0, 0, 0});
   std::vector<std::int64_t> a_strides = broadcast_strides(left, stack), b_strides = broadcast_strides(right, stack);
   for (std::int64_t& stride : a_strides) stride *= m * k;
   for (std::int64_t& stride : b_strides) stride *= k * n;
-  std::vector<Product> all;
   Offsets<2> at(stack);
   at.strides(0, a_strides).strides(1, b_strides);
-  if (at.is_empty()) return all;
+  if (at.is_empty()) return;
+  std::int64_t index = 0;
   do {
-    all.push_back({m, n, k, at[0], at[1], static_cast<std::int64_t>(all.size()) * m * n});
+    use(Product{m, n, k, at[0], at[1], index++ * m * n});
   } while (at.next());
-  return all;
 }
 
-/// Sums of products of integers, modulo 2^64.
+/// Sums of products of integers, modulo 2^64. `row` has room for one of the result.
 void integer_product(const Product& product, const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
-                     HostTensor& result) {
-  std::vector<std::uint64_t> row(static_cast<std::size_t>(product.n));
-  std::vector<std::int64_t> signed_row(row.size());
+                     List<std::int64_t>& row, HostTensor& result) {
+  row.resize(static_cast<std::size_t>(product.n));
   for (std::int64_t i = 0; i < product.m; ++i) {
-    std::ranges::fill(row, 0U);
+    std::ranges::fill(row, 0);
     for (std::int64_t k = 0; k < product.k; ++k) {
       const auto factor = static_cast<std::uint64_t>(a[static_cast<std::size_t>(product.a_first + i * product.k + k)]);
       const std::int64_t* const right = b.data() + product.b_first + k * product.n;
-      for (std::size_t j = 0; j < row.size(); ++j) row[j] += factor * static_cast<std::uint64_t>(right[j]);
+      for (std::size_t j = 0; j < row.size(); ++j)
+        row[j] = static_cast<std::int64_t>(static_cast<std::uint64_t>(row[j]) +
+                                           factor * static_cast<std::uint64_t>(right[j]));
     }
-    std::ranges::transform(row, signed_row.begin(), [](std::uint64_t sum) { return static_cast<std::int64_t>(sum); });
-    store(result, static_cast<std::size_t>(product.result_first + i * product.n), signed_row.size(), signed_row.data());
+    store(result, static_cast<std::size_t>(product.result_first + i * product.n), row.size(), row.data());
   }
 }
 
@@ -82,24 +83,25 @@ void multiply(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k, con
     if (kept == nullptr)
       with_factor(b.of(b.numbers.get()), [&](const Factor& right) { kept = e.keep_packed(1, b.first, right, k, n); });
   }
-  if (kept == nullptr) return gemm(m, n, k, a, b.of(b.numbers.keep()), sink, Tiles::kAnyThread);
+  if (kept == nullptr) return gemm(m, n, k, a, b.of(b.numbers.keep()), e.memory(), sink, Tiles::kAnyThread);
   with_factor(a, [&](const Factor& left) { gemm(m, left, *kept, sink, Tiles::kAnyThread); });
 }
 
 void matmul(Evaluation& e) {
   const HostTensor &a = e.operand(0), &b = e.operand(1);
   HostTensor& result = e.result();
-  const std::vector<Product> all = products(a, b, result.extents());
   if (is_integer_or_bool(result.dtype())) {
     const std::vector<std::int64_t> left = e.integers(0), right = e.integers(1);
-    for (const Product& each : all) integer_product(each, left, right, result);
-    return;
+    List<std::int64_t> row(e.memory().resource());
+    return for_each_product(a, b, result.extents(),
+                            [&](const Product& each) { integer_product(each, left, right, row, result); });
   }
   const Numbers left(e.widened(0));
   OperandNumbers right(e, 1);
-  for (const Product& each : all)
+  for_each_product(a, b, result.extents(), [&](const Product& each) {
     multiply(e, each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {right, each.b_first, each.n, 1},
              [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); });
+  });
 }
 
 /// `tile` becomes alpha * tile + beta * addend, and the result.
@@ -125,7 +127,7 @@ void integer_gemm(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k,
   const std::vector<std::int64_t> a = e.integers(0), b = e.integers(1);
   const std::vector<std::int64_t> c = addend.tensor != nullptr ? e.integers(2) : std::vector<std::int64_t>{};
   const bool scales = addend.alpha != 1 || addend.beta != 1;
-  std::vector<std::int64_t> row(static_cast<std::size_t>(n));
+  List<std::int64_t> row(static_cast<std::size_t>(n), e.memory().resource());
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       std::uint64_t sum = 0;
@@ -206,8 +208,8 @@ void matmul_integer(Evaluation& e) {
   HostTensor& result = e.result();
   const Numbers left(dequantized(e, 0, 2, -1, true)), right(dequantized(e, 1, 3, -1, false));
   std::vector<std::int64_t> row;
-  for (const Product& each : products(a, b, result.extents()))
-    gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
+  for_each_product(a, b, result.extents(), [&](const Product& each) {
+    gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1}, e.memory(),
          [&](const ProductTile& tile) {
            for (std::int64_t i = 0; i < tile.rows; ++i) {
              const double* const sums = tile.elements + i * tile.stride;
@@ -217,6 +219,7 @@ void matmul_integer(Evaluation& e) {
                    row.size(), row.data());
            }
          });
+  });
 }
 
 /// Sums of integers are exact; their scales multiply them in float32, as runtimes do, so that ties round the same way.
@@ -239,12 +242,11 @@ void qlinear_matmul(Evaluation& e) {
   };
   std::vector<double> row;
   std::vector<std::int64_t> integers;
-  const std::vector<Product> all = products(a, b, result.extents());
   // One scale a matrix of the stack is one a row of the folded product.
   const std::int64_t a_step = last_two(strides_a, true), b_step = last_two(strides_b, false),
                      step = last_two(strides, true), zero_step = last_two(zero_strides, true);
-  for (const Product& each : all)
-    gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
+  for_each_product(a, b, result.extents(), [&](const Product& each) {
+    gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1}, e.memory(),
          [&](const ProductTile& tile) {
            const auto at = [](const std::vector<double>& values, std::int64_t index) {
              return static_cast<float>(values[static_cast<std::size_t>(index) % values.size()]);
@@ -272,10 +274,11 @@ void qlinear_matmul(Evaluation& e) {
              }
            }
          });
+  });
 }
 
 /// By elimination with the largest element of each column as pivot.
-double determinant(std::vector<double>& matrix, std::size_t n) {
+double determinant(List<double>& matrix, std::size_t n) {
   double product = 1;
   for (std::size_t column = 0; column < n; ++column) {
     std::size_t pivot = column;
@@ -302,7 +305,7 @@ void det(Evaluation& e) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
   const auto n = static_cast<std::size_t>(data.extents().back());
-  std::vector<double> matrix(n * n);
+  List<double> matrix(n * n, e.memory().resource());
   for (std::size_t i = 0; i < result.size(); ++i) {
     load(data, i * n * n, n * n, matrix.data());
     const double value = determinant(matrix, n);

@@ -116,9 +116,9 @@ Channels channels_of(const HostTensor& data) {
 }
 
 /// Statistics over the batch and, unless `by_position`, over the positions of each channel.
-std::vector<Statistics> batch_statistics(const HostTensor& data, const Channels& c, bool by_position) {
+List<Statistics> batch_statistics(const HostTensor& data, const Channels& c, bool by_position, Memory& memory) {
   const std::size_t parameters = by_position ? c.channels * c.rest : c.channels;
-  std::vector<Statistics> result(parameters);
+  List<Statistics> result(parameters, memory.resource());
   const auto count = static_cast<double>(by_position ? c.batch : c.batch * c.rest);
   const auto accumulate = [&](const auto& add) {
     for (std::size_t n = 0; n < c.batch; ++n)
@@ -150,7 +150,7 @@ bool uses_batch_statistics(Evaluation& e) {
 }
 
 /// Results after the first: running mean and variance, and before opset 14 those of the batch.
-void store_statistics(Evaluation& e, const std::vector<Statistics>& batch, const std::vector<double>& means,
+void store_statistics(Evaluation& e, const List<Statistics>& batch, const std::vector<double>& means,
                       const std::vector<double>& variances) {
   const double momentum = e.in().float_attribute("momentum", 0.9);
   for (int result = 1; e.wants(result) && result <= 4; ++result) {
@@ -175,7 +175,7 @@ void batch_normalization(Evaluation& e) {
   for (const std::size_t given : {scales.size(), biases.size(), means.size(), variances.size()})
     if (given != parameters) e.fail("scale, bias and statistics have {} elements, {} needed", given, parameters);
   if (uses_batch_statistics(e)) {
-    const std::vector<Statistics> batch = batch_statistics(data, c, by_position);
+    const List<Statistics> batch = batch_statistics(data, c, by_position, e.memory());
     store_statistics(e, batch, means, variances);
     for (std::size_t i = 0; i < batch.size(); ++i) means[i] = batch[i].mean, variances[i] = batch[i].variance;
   }
@@ -235,10 +235,10 @@ void group_normalization(Evaluation& e) {
 
 /// Scale or bias of a normalisation over the last axes, as one number an element of them or of the whole data.
 struct Parameter {
-  std::vector<double> numbers;
+  List<double> numbers;
   bool by_row = true;  ///< the same for every row
 
-  Parameter(Evaluation& e, int operand, const HostTensor& data, std::size_t row) {
+  Parameter(Evaluation& e, int operand, const HostTensor& data, std::size_t row) : numbers(e.memory().resource()) {
     if (!e.has(operand)) return;
     const HostTensor& tensor = e.operand(operand);
     const std::vector<double> given = e.numbers(operand);
@@ -251,6 +251,7 @@ struct Parameter {
     Offsets<1> at(std::span(data.extents()).subspan(begin));
     at.strides(0, std::span(strides).subspan(begin));
     if (at.is_empty()) return;
+    numbers.reserve(element_count(std::span(data.extents()).subspan(begin)));
     do {
       numbers.push_back(given[static_cast<std::size_t>(at[0])]);
     } while (at.next());
@@ -291,7 +292,7 @@ void normalise_last_axes(Evaluation& e, bool centres) {
   if (data.size() == 0) return;
   const Parameter scale(e, 1, data, row), bias(e, centres ? 2 : -1, data, row);
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
-  std::vector<double> elements(row);
+  List<double> elements(row, e.memory().resource());
   for (std::size_t first = 0, at = 0; first < data.size(); first += row, ++at) {
     load(data, first, row, elements.data());
     const double mean =

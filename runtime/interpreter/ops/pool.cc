@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/products.h"
@@ -30,23 +31,27 @@ double terms_of_window(Evaluation& e) {
 }
 
 /// Stores a row of a pool's results, which are integers for pools of integers.
-void store_row(HostTensor& result, std::size_t first, const std::vector<double>& row) {
+void store_row(HostTensor& result, std::size_t first, std::span<const double> row) {
   if (is_float(result.dtype())) return store(result, first, row.size(), row.data());
-  const std::vector<std::int64_t> integers(row.begin(), row.end());
-  store(result, first, integers.size(), integers.data());
+  std::array<std::int64_t, kRow> integers;
+  for (std::size_t done = 0; done < row.size(); done += kRow) {
+    const std::size_t count = std::min(kRow, row.size() - done);
+    for (std::size_t i = 0; i < count; ++i) integers[i] = static_cast<std::int64_t>(row[done + i]);
+    store(result, first + done, count, integers.data());
+  }
 }
 
 /// fold(sum, element) over the window of each element of the result, from `start` on; finish(image, first, row) turns a
 /// row of sums into results.
 template <typename T, typename Fold, typename Finish>
 void fold_windows(const T* data, const WindowGeometry& g, std::int64_t images, double start, const Fold& fold,
-                  HostTensor& result, const Finish& finish) {
+                  HostTensor& result, Memory& memory, const Finish& finish) {
   const std::int64_t plane = g.in_size(), positions = g.out_size(), stride = g.strides.back();
-  std::vector<double> row(static_cast<std::size_t>(g.out.back()));
+  List<double> row(static_cast<std::size_t>(g.out.back()), memory.resource());
   for (std::int64_t image = 0; image < images; ++image) {
     const T* const from = data + image * plane;
     for_each_window_row(
-        g, [&] { std::ranges::fill(row, start); },
+        g, memory, [&] { std::ranges::fill(row, start); },
         [&](std::int64_t, std::int64_t at, std::int64_t first, std::int64_t end) {
           double* const to = row.data();
           for (std::int64_t x = first; x < end; ++x) to[x] = fold(to[x], static_cast<double>(from[at + x * stride]));
@@ -82,12 +87,12 @@ void max_pool_with_indices(Evaluation& e, const T* data, const WindowGeometry& g
   const bool column_major = e.in().int_attribute("storage_order", 0) != 0;
   const std::int64_t plane = g.in_size(), positions = g.out_size(), stride = g.strides.back();
   const double start = lowest(result.dtype());
-  std::vector<double> row(static_cast<std::size_t>(g.out.back()));
-  std::vector<std::int64_t> where(row.size());
+  List<double> row(static_cast<std::size_t>(g.out.back()), e.memory().resource());
+  List<std::int64_t> where(row.size(), e.memory().resource());
   for (std::int64_t image = 0; image < images; ++image) {
     const T* const from = data + image * plane;
     for_each_window_row(
-        g,
+        g, e.memory(),
         [&] {
           std::ranges::fill(row, start);
           std::ranges::fill(where, -1);
@@ -119,13 +124,13 @@ void max_pool(Evaluation& e) {
     if (e.wants(1)) return max_pool_with_indices(e, elements, g, images);
     fold_windows(
         elements, g, images, lowest(result.dtype()), [](double best, double x) { return x > best ? x : best; }, result,
-        [](std::int64_t, const std::vector<double>&) {});
+        e.memory(), [](std::int64_t, std::span<const double>) {});
   });
 }
 
 /// Elements of each window along an axis that count: those in the image, and in its padding if `with_pads`.
-std::vector<std::int64_t> counted(const WindowGeometry& g, std::size_t axis, bool with_pads) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(g.out[axis]), 0);
+List<std::int64_t> counted(const WindowGeometry& g, std::size_t axis, bool with_pads, Memory& memory) {
+  List<std::int64_t> counts(static_cast<std::size_t>(g.out[axis]), 0, memory.resource());
   const std::int64_t low = with_pads ? -g.begin_pads[axis] : 0;
   const std::int64_t high = g.in[axis] + (with_pads ? g.end_pads[axis] : 0);
   for (std::int64_t k = 0; k < g.kernel[axis]; ++k) {
@@ -141,13 +146,14 @@ void average_pool(Evaluation& e) {
   HostTensor& result = e.result();
   if (result.size() == 0) return;
   const bool with_pads = e.in().int_attribute("count_include_pad", 0) != 0;
-  std::vector<std::vector<std::int64_t>> counts;
-  for (std::size_t axis = 0; axis < g.rank(); ++axis) counts.push_back(counted(g, axis, with_pads));
+  std::vector<List<std::int64_t>> counts;
+  for (std::size_t axis = 0; axis < g.rank(); ++axis) counts.push_back(counted(g, axis, with_pads, e.memory()));
   const std::int64_t width = g.out.back();
   with_elements(Numbers(data, e.memory()), [&](const auto* elements) {
     fold_windows(
         elements, g, data.extent(0) * data.extent(1), 0.0, [](double sum, double x) { return sum + x; }, result,
-        [&](std::int64_t first, std::vector<double>& row) {
+        e.memory(),
+        [&](std::int64_t first, std::span<double> row) {
           std::int64_t outer = 1, at = first / width;
           for (std::size_t axis = g.rank() - 1; axis-- > 0; at /= g.out[axis])
             outer *= counts[axis][static_cast<std::size_t>(at % g.out[axis])];
@@ -182,8 +188,8 @@ void lp_pool(Evaluation& e) {
   with_elements(Numbers(data, e.memory()), [&](const auto* elements) {
     fold_windows(
         elements, g, data.extent(0) * data.extent(1), 0.0, [p](double sum, double x) { return sum + power(x, p); },
-        result,
-        [p](std::int64_t, std::vector<double>& row) {
+        result, e.memory(),
+        [p](std::int64_t, std::span<double> row) {
           for (double& sum : row) sum = root(sum, p);
         });
   });

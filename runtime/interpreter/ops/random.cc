@@ -85,7 +85,7 @@ void multinomial(Evaluation& e) {
   const HostTensor& logits = e.operand(0);
   HostTensor& to = e.result();
   const auto classes = static_cast<std::size_t>(logits.extent(1)), samples = static_cast<std::size_t>(to.extent(1));
-  std::vector<double> sums(classes);
+  List<double> sums(classes, e.memory().resource());
   for (std::size_t row = 0; row < static_cast<std::size_t>(logits.extent(0)); ++row) {
     if (classes == 0) e.fail("there is no class to draw");
     load(logits, row * classes, classes, sums.data());

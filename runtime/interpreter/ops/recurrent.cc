@@ -128,9 +128,12 @@ std::vector<Activation> read_activations(Evaluation& e, std::vector<std::string>
 struct Layer {
   std::int64_t steps, batch, inputs, hidden, directions, gates;
   bool batch_first = false;
-  std::vector<std::int64_t> lengths;  ///< one a sequence
+  std::vector<std::int64_t> lengths;  ///< one a sequence; none: all have all steps
   double clip = HUGE_VAL;
   std::vector<Activation> activations;  ///< of all directions
+  std::int64_t length(std::int64_t sequence) const {
+    return lengths.empty() ? steps : lengths[static_cast<std::size_t>(sequence)];
+  }
   /// Where element 0 of (step, sequence) begins in data [.., .., width].
   std::int64_t at(std::int64_t step, std::int64_t sequence) const {
     return batch_first ? sequence * steps + step : step * batch + sequence;
@@ -147,7 +150,7 @@ struct Direction {
   bool is_reverse = false;
   /// The step of the data that a sequence sees at step `s` of the computation.
   std::int64_t step_of(const Layer& layer, std::int64_t s, std::int64_t sequence) const {
-    return is_reverse ? layer.lengths[static_cast<std::size_t>(sequence)] - 1 - s : s;
+    return is_reverse ? layer.length(sequence) - 1 - s : s;
   }
 };
 
@@ -161,8 +164,7 @@ Layer read_layer(Evaluation& e, std::int64_t gates, const std::vector<std::strin
   layer.directions = recurrence.extent(0);
   layer.hidden = recurrence.extent(2);
   layer.gates = gates;
-  layer.lengths =
-      e.has(4) ? e.integers(4) : std::vector<std::int64_t>(static_cast<std::size_t>(layer.batch), layer.steps);
+  if (e.has(4)) layer.lengths = e.integers(4);
   for (const std::int64_t length : layer.lengths)
     if (length < 0 || length > layer.steps) e.fail("sequence length {} is outside 0 to {}", length, layer.steps);
   if (const double clip = e.in().float_attribute("clip", 0); clip > 0) layer.clip = clip;
@@ -202,7 +204,7 @@ class StepRows : public Factor {
 
 /// What a cell keeps from step to step, [batch, hidden] each.
 struct State {
-  std::vector<double> hidden, cell;
+  List<double> hidden, cell;
 };
 
 /// Operand 1 or 2: the weights of data or state, whose rows have `width` elements.
@@ -229,7 +231,7 @@ ConstantCache::Weights packed_gates(Evaluation& e, Weights& weights, const Layer
 }
 
 /// to [batch, stride] += a [batch, hidden] times the packed gates.
-void add_product(const Layer& layer, const std::vector<double>& a, const PackedFactor& gates, double* to,
+void add_product(const Layer& layer, const List<double>& a, const PackedFactor& gates, double* to,
                  std::int64_t stride) {
   gemm(layer.batch, DenseFactor(a.data(), layer.hidden, 1), gates, [&](const ProductTile& tile) {
     for (std::int64_t i = 0; i < tile.rows; ++i) {
@@ -246,18 +248,17 @@ void activate(const Layer& layer, const Activation& activation, double* row, std
   activation.apply(row, static_cast<std::size_t>(count));
 }
 
-std::vector<double> initial_state(Evaluation& e, int operand, const Layer& layer, const Direction& direction) {
-  std::vector<double> state(static_cast<std::size_t>(layer.batch * layer.hidden), 0.0);
+List<double> initial_state(Evaluation& e, int operand, const Layer& layer, const Direction& direction) {
+  List<double> state(static_cast<std::size_t>(layer.batch * layer.hidden), 0.0, e.memory().resource());
   if (!e.has(operand)) return state;
   for (std::int64_t b = 0; b < layer.batch; ++b)
-    if (layer.lengths[static_cast<std::size_t>(b)] > 0)
+    if (layer.length(b) > 0)
       load(e.operand(operand), static_cast<std::size_t>(layer.state_at(direction.index, b)),
            static_cast<std::size_t>(layer.hidden), state.data() + b * layer.hidden);
   return state;
 }
 
-void store_state(Evaluation& e, int result, const Layer& layer, const Direction& direction,
-                 const std::vector<double>& state) {
+void store_state(Evaluation& e, int result, const Layer& layer, const Direction& direction, const List<double>& state) {
   if (!e.wants(result)) return;
   for (std::int64_t b = 0; b < layer.batch; ++b)
     store(e.result(result), static_cast<std::size_t>(layer.state_at(direction.index, b)),
@@ -274,9 +275,9 @@ void store_step(Evaluation& e, const Layer& layer, const Direction& direction, s
 }
 
 /// Both biases of a direction; where `joined`, as one.
-std::vector<double> biases(Evaluation& e, const Layer& layer, const Direction& direction) {
+List<double> biases(Evaluation& e, const Layer& layer, const Direction& direction) {
   const std::int64_t count = layer.gates * layer.hidden;
-  std::vector<double> result(static_cast<std::size_t>(2 * count), 0.0);
+  List<double> result(static_cast<std::size_t>(2 * count), 0.0, e.memory().resource());
   if (e.has(3)) load(e.operand(3), static_cast<std::size_t>(direction.index * 2 * count), result.size(), result.data());
   return result;
 }
@@ -288,15 +289,16 @@ void run_direction(Evaluation& e, const Layer& layer, const Direction& direction
                    const Step& step) {
   const std::int64_t width = layer.gates * layer.hidden;
   const ConstantCache::Weights gates = packed_gates(e, weights, layer, direction, 0, width);
+  std::pmr::memory_resource* const counted = e.memory().resource();
   State state{initial_state(e, 5, layer, direction),
-              layer.gates == 4 ? initial_state(e, 6, layer, direction) : std::vector<double>{}};
+              layer.gates == 4 ? initial_state(e, 6, layer, direction) : List<double>(counted)};
   // Inputs of several steps at once, in at most 8 MiB or so.
   const std::int64_t chunk =
       std::clamp<std::int64_t>((std::int64_t{1} << 20) / std::max<std::int64_t>(layer.batch * width, 1), 1,
                                std::max<std::int64_t>(layer.steps, 1));
-  std::vector<double> inputs(static_cast<std::size_t>(chunk * layer.batch * width));
-  const std::vector<double> zeros(static_cast<std::size_t>(layer.hidden), 0.0);
-  State next = state;
+  List<double> inputs(static_cast<std::size_t>(chunk * layer.batch * width), counted);
+  const List<double> zeros(static_cast<std::size_t>(layer.hidden), 0.0, counted);
+  State next{List<double>(state.hidden, counted), List<double>(state.cell, counted)};
   for (std::int64_t first = 0; first < layer.steps; first += chunk) {
     const std::int64_t count = std::min(chunk, layer.steps - first);
     gemm(count * layer.batch, StepRows(data, layer, direction, first), *gates, [&](const ProductTile& tile) {
@@ -307,7 +309,7 @@ void run_direction(Evaluation& e, const Layer& layer, const Direction& direction
     for (std::int64_t s = first; s < first + count; ++s) {
       step(inputs.data() + (s - first) * layer.batch * width, state, next);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
-        if (s >= layer.lengths[static_cast<std::size_t>(b)]) {
+        if (s >= layer.length(b)) {
           // Ended: nothing changes, and steps that no data belong to give zeros.
           store_step(e, layer, direction, s, b, zeros.data());
           continue;
@@ -336,7 +338,7 @@ void rnn(Evaluation& e) {
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
     const ConstantCache::Weights gates = packed_gates(e, recurrence, layer, direction, 0, h);
-    const std::vector<double> bias = biases(e, layer, direction);
+    const List<double> bias = biases(e, layer, direction);
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
       add_product(layer, state.hidden, *gates, inputs, h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
@@ -361,11 +363,12 @@ void gru(Evaluation& e) {
     const Direction direction = direction_of(e, d);
     const ConstantCache::Weights update_reset = packed_gates(e, recurrence, layer, direction, 0, 2 * h);
     const ConstantCache::Weights hidden = packed_gates(e, recurrence, layer, direction, 2 * h, h);
-    const std::vector<double> bias = biases(e, layer, direction);
+    const List<double> bias = biases(e, layer, direction);
     const double *const input_bias = bias.data(), *const state_bias = bias.data() + 3 * h;
     const Activation &f = layer.activations[static_cast<std::size_t>(2 * d)],
                      &g = layer.activations[static_cast<std::size_t>(2 * d + 1)];
-    std::vector<double> reset(static_cast<std::size_t>(layer.batch * h)), product(reset.size());
+    List<double> reset(static_cast<std::size_t>(layer.batch * h), e.memory().resource()),
+        product(reset.size(), e.memory().resource());
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
       add_product(layer, state.hidden, *update_reset, inputs, 3 * h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
@@ -404,13 +407,14 @@ void lstm(Evaluation& e) {
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
     const ConstantCache::Weights gates = packed_gates(e, recurrence, layer, direction, 0, 4 * h);
-    std::vector<double> bias = biases(e, layer, direction), peepholes(static_cast<std::size_t>(3 * h), 0.0);
+    List<double> bias = biases(e, layer, direction),
+                 peepholes(static_cast<std::size_t>(3 * h), 0.0, e.memory().resource());
     for (std::int64_t i = 0; i < 4 * h; ++i)
       bias[static_cast<std::size_t>(i)] += bias[static_cast<std::size_t>(4 * h + i)];
     if (e.has(7)) load(e.operand(7), static_cast<std::size_t>(d * 3 * h), peepholes.size(), peepholes.data());
     const double* const peep = peepholes.data();
     const Activation* const functions = layer.activations.data() + 3 * d;
-    std::vector<double> squashed(static_cast<std::size_t>(h));
+    List<double> squashed(static_cast<std::size_t>(h), e.memory().resource());
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
       add_product(layer, state.hidden, *gates, inputs, 4 * h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {

@@ -394,7 +394,7 @@ void cumulate(Evaluation& e) {
   const bool exclusive = e.in().int_attribute("exclusive", 0) != 0, reverse = e.in().int_attribute("reverse", 0) != 0;
   std::array<Value, kRow> row, running, out;
   const std::size_t step = shape.inner == 1 ? 1 : std::min(kRow, shape.inner);
-  std::vector<Value> whole;
+  List<Value> whole(e.memory().resource());
   for (std::size_t o = 0; o < shape.outer; ++o) {
     if (shape.inner == 1) {
       whole.resize(shape.extent);

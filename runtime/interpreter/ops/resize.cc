@@ -1,9 +1,11 @@
 // Source: ONNX Resize (opsets 10, 11, 13, 18 with antialias, axes and policies, 19 with half_pixel_symmetric), Upsample
 // (1, 7, 9). Interpolation is separable: one axis after the other, in float64.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
@@ -55,10 +57,12 @@ double original(const ResizedAxis& axis, std::string_view transformation, double
 
 /// Positions and weights that each position of the result is the sum of.
 struct Taps {
+  explicit Taps(Memory& memory)
+      : positions(memory.resource()), weights(memory.resource()), outside(memory.resource()) {}
   std::size_t count = 1;
-  std::vector<std::int64_t> positions;  ///< `count` for each position of the result
-  std::vector<double> weights;
-  std::vector<bool> outside;  ///< of the region: the extrapolation value instead
+  List<std::int64_t> positions;  ///< `count` for each position of the result
+  List<double> weights;
+  List<char> outside;  ///< of the region: the extrapolation value instead; none: of no region
 };
 
 std::int64_t nearest(double x, double scale, std::string_view rounding) {
@@ -80,22 +84,20 @@ double cubic(double x, double a) {
 
 /// Weights around a position whose left neighbour lies `ratio` in (0, 1] before it. `shrink`: below 1 where the kernel
 /// is stretched against aliasing. The first weight belongs to the left neighbour + `first`.
-std::vector<double> kernel(const Method& method, double ratio, double shrink, std::int64_t first, std::size_t count) {
-  std::vector<double> weights;
+void set_kernel(std::span<double> weights, const Method& method, double ratio, double shrink, std::int64_t first) {
   double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
     const double distance = (static_cast<double>(first + static_cast<std::int64_t>(i)) - ratio) * shrink;
-    weights.push_back(method.mode == Mode::kCubic ? cubic(distance, method.cubic_coefficient)
-                                                  : std::clamp(1 - std::fabs(distance), 0.0, 1.0));
-    sum += weights.back();
+    weights[i] = method.mode == Mode::kCubic ? cubic(distance, method.cubic_coefficient)
+                                             : std::clamp(1 - std::fabs(distance), 0.0, 1.0);
+    sum += weights[i];
   }
   if (method.antialias)
     for (double& weight : weights) weight /= sum;
-  return weights;
 }
 
 /// Weights of neighbours that do not exist go to the others.
-void leave_out(std::vector<double>& weights, std::int64_t first, std::int64_t extent) {
+void leave_out(std::span<double> weights, std::int64_t first, std::int64_t extent) {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::int64_t at = first + static_cast<std::int64_t>(i);
@@ -110,31 +112,35 @@ constexpr double kMostTaps = 1 << 26;  // of one position
 
 /// `for_amplitude`: weights as magnitudes, with what engines lose that compute positions in float32, which is up to
 /// three roundoffs of the position times the slope of the kernel, below 1.5; bounds are at least 18 roundoffs of these.
-Taps taps_of(const ResizedAxis& axis, const Method& method, bool for_amplitude) {
-  Taps taps;
+Taps taps_of(const ResizedAxis& axis, const Method& method, bool for_amplitude, Memory& memory) {
+  Taps taps(memory);
   const double shrink = method.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double radius = method.mode == Mode::kCubic ? 2 : 1;
   if (!(radius / shrink < kMostTaps)) throw RunFault{"an axis shrinks by too much for antialiasing"};
   const auto first = static_cast<std::int64_t>(std::floor(-radius / shrink)) + 1;
   if (method.mode != Mode::kNearest) taps.count = static_cast<std::size_t>(2 - 2 * first);
   const bool crops = method.transformation == "tf_crop_and_resize";
+  const std::size_t all = element_count(std::array{axis.target, static_cast<std::int64_t>(taps.count)});
+  taps.positions.reserve(all);
+  if (method.mode != Mode::kNearest) taps.weights.resize(all);
+  if (crops) taps.outside.reserve(static_cast<std::size_t>(axis.target));
   for (std::int64_t i = 0; i < axis.target; ++i) {
     // Far outside is far outside, also where a region is not finite; then positions fit int64.
     const double position = original(axis, method.transformation, static_cast<double>(i));
     const double x = std::isnan(position) ? 0 : std::clamp(position, -0x1p60, 0x1p60);
-    taps.outside.push_back(crops && (x < 0 || x > static_cast<double>(axis.extent) - 1));
+    if (crops) taps.outside.push_back(x < 0 || x > static_cast<double>(axis.extent) - 1 ? 1 : 0);
     if (method.mode == Mode::kNearest) {
       taps.positions.push_back(std::clamp<std::int64_t>(nearest(x, axis.scale, method.rounding), 0, axis.extent - 1));
       continue;
     }
     // A whole position is its left neighbour's right one.
     const double left = std::ceil(x) - 1;
-    std::vector<double> weights = kernel(method, x - left, shrink, first, taps.count);
+    const std::span weights(taps.weights.data() + static_cast<std::size_t>(i) * taps.count, taps.count);
+    set_kernel(weights, method, x - left, shrink, first);
     const std::int64_t begin = static_cast<std::int64_t>(left) + first;
     if (method.exclude_outside) leave_out(weights, begin, axis.extent);
     if (for_amplitude)
       for (double& weight : weights) weight = std::fabs(weight) + (std::fabs(x) + 1) * shrink / 4;
-    taps.weights.insert(taps.weights.end(), weights.begin(), weights.end());
     for (std::size_t k = 0; k < taps.count; ++k)
       taps.positions.push_back(std::clamp<std::int64_t>(begin + static_cast<std::int64_t>(k), 0, axis.extent - 1));
   }
@@ -180,10 +186,10 @@ HostTensor one_element(DType dtype, double value, Memory& memory) {
 }
 
 /// Positions outside of the region get the extrapolation value.
-void extrapolate(HostTensor& tensor, std::size_t axis, const std::vector<bool>& outside, const HostTensor& value) {
+void extrapolate(HostTensor& tensor, std::size_t axis, std::span<const char> outside, const HostTensor& value) {
   const AxisSplit split = split_at(tensor.extents(), axis);
   for (std::size_t i = 0; i < outside.size(); ++i) {
-    if (!outside[i]) continue;
+    if (outside[i] == 0) continue;
     for (std::size_t o = 0; o < split.outer; ++o)
       for (std::size_t k = 0; k < split.inner; ++k)
         copy_elements(tensor, (o * split.extent + i) * split.inner + k, value, 0, 1);
@@ -235,7 +241,7 @@ void resize_axes(Evaluation& e, const std::vector<ResizedAxis>& axes, const Meth
     const bool whole = axis.begin == 0 && axis.end == 1;
     if (axis.scale == 1 && axis.target == axis.extent && (whole || method.transformation != "tf_crop_and_resize"))
       continue;
-    const Taps taps = taps_of(axis, method, e.asks_amplitude());
+    const Taps taps = taps_of(axis, method, e.asks_amplitude(), e.memory());
     Extents next = done.extents();
     next[axis.axis] = axis.target;
     HostTensor resized(done.dtype(), std::move(next), e.memory());

@@ -14,8 +14,9 @@ namespace tensorlint::runtime {
 namespace {
 
 /// For each element of indices, row-major, which element of the data it names (GatherElements, ScatterElements).
-std::vector<std::int64_t> element_offsets(Evaluation& e, const HostTensor& data, const HostTensor& indices) {
-  std::vector<std::int64_t> offsets = e.integers(1);
+List<std::int64_t> element_offsets(Evaluation& e, const HostTensor& data, const HostTensor& indices) {
+  List<std::int64_t> offsets(indices.size(), e.memory().resource());
+  load(indices, 0, offsets.size(), offsets.data());
   if (offsets.empty()) return offsets;
   if (data.rank() == 0 || indices.rank() != data.rank())
     e.fail("indices of rank {} do not fit data of rank {}", indices.rank(), data.rank());
@@ -34,7 +35,7 @@ std::vector<std::int64_t> element_offsets(Evaluation& e, const HostTensor& data,
 /// For each tuple of indices, where its slice of the data begins, after `batch` axes that both have; and how long it
 /// is.
 struct Tuples {
-  std::vector<std::int64_t> offsets;
+  List<std::int64_t> offsets;
   std::size_t run = 1;
 };
 
@@ -45,7 +46,7 @@ Tuples tuple_offsets(Evaluation& e, const HostTensor& data, const HostTensor& in
   for (std::size_t axis = 0; axis < batch; ++axis)
     if (indices.extent(axis) != data.extent(axis)) e.fail("axis {} of the batch has two extents", axis);
   const std::vector<std::int64_t> strides = strides_of(data.extents()), all = e.integers(1);
-  Tuples tuples;
+  Tuples tuples{List<std::int64_t>(e.memory().resource())};
   std::size_t count = 1, batches = 1, whole = 1;
   for (std::size_t axis = 0; axis + 1 < indices.rank(); ++axis) count *= static_cast<std::size_t>(indices.extent(axis));
   for (std::size_t axis = 0; axis < data.rank(); ++axis) {
@@ -53,6 +54,7 @@ Tuples tuple_offsets(Evaluation& e, const HostTensor& data, const HostTensor& in
     if (axis >= batch) whole *= static_cast<std::size_t>(data.extent(axis));
     if (axis >= batch + parts) tuples.run *= static_cast<std::size_t>(data.extent(axis));
   }
+  tuples.offsets.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto offset = static_cast<std::int64_t>(batches == 0 ? 0 : i / (count / batches) * whole);
     for (std::size_t part = 0; part < parts; ++part)
@@ -64,7 +66,7 @@ Tuples tuple_offsets(Evaluation& e, const HostTensor& data, const HostTensor& in
 }
 
 void gather_elements(Evaluation& e) {
-  const std::vector<std::int64_t> offsets = element_offsets(e, e.operand(0), e.operand(1));
+  const List<std::int64_t> offsets = element_offsets(e, e.operand(0), e.operand(1));
   move_elements(e.result(), e.operand(0), [&](auto* to, const auto* from) {
     for (const std::int64_t offset : offsets) *to++ = from[offset];
   });
@@ -97,13 +99,14 @@ Number reduced(Reduction reduction, Number old, Number update) {
 
 /// In wide numbers, rounded once at the end; whatever was not updated is stored as it was.
 template <typename Number>
-void scatter_wide(HostTensor& result, const Tuples& targets, const HostTensor& updates, Reduction reduction) {
+void scatter_wide(HostTensor& result, const Tuples& targets, const HostTensor& updates, Reduction reduction,
+                  Memory& memory) {
   // uint64 travels by its bits: with the highest one flipped they compare as numbers do.
   const bool flip = result.dtype() == DType::kUint64 && (reduction == Reduction::kMax || reduction == Reduction::kMin);
-  std::vector<Number> wide(result.size()), all(updates.size());
+  List<Number> wide(result.size(), memory.resource()), all(updates.size(), memory.resource());
   load(result, 0, wide.size(), wide.data());
   load(updates, 0, all.size(), all.data());
-  const auto toggle = [&](std::vector<Number>& numbers) {
+  const auto toggle = [&](List<Number>& numbers) {
     if constexpr (std::is_same_v<Number, std::int64_t>)
       if (flip)
         for (Number& number : numbers) number ^= INT64_MIN;
@@ -139,8 +142,8 @@ void scatter(Evaluation& e, const Tuples& targets) {
                          : reduction == "mul" ? Reduction::kMul
                          : reduction == "max" ? Reduction::kMax
                                               : Reduction::kMin;
-  if (is_float(data.dtype())) return scatter_wide<double>(result, targets, updates, kind);
-  if (is_integer_or_bool(data.dtype())) return scatter_wide<std::int64_t>(result, targets, updates, kind);
+  if (is_float(data.dtype())) return scatter_wide<double>(result, targets, updates, kind, e.memory());
+  if (is_integer_or_bool(data.dtype())) return scatter_wide<std::int64_t>(result, targets, updates, kind, e.memory());
   e.fail("the reduction {} is not defined for {}", reduction, to_text(data.dtype()));
 }
 
@@ -161,12 +164,11 @@ void tensor_scatter(Evaluation& e) {
              fmt::join(cache.extents(), ", "));
   const AxisSplit to = split_at(cache.extents(), axis), from = split_at(update.extents(), axis);
   const auto batch = static_cast<std::size_t>(cache.extent(0));
-  std::vector<std::int64_t> begins(batch, 0);
-  if (e.has(2)) begins = e.integers(2);
-  if (begins.size() != batch) e.fail("{} write indices for a batch of {}", begins.size(), batch);
+  const std::vector<std::int64_t> begins = e.has(2) ? e.integers(2) : std::vector<std::int64_t>{};  // none: 0
+  if (e.has(2) && begins.size() != batch) e.fail("{} write indices for a batch of {}", begins.size(), batch);
   const bool circular = e.in().string_attribute("mode", "linear") == "circular";
   for (std::size_t o = 0; o < from.outer; ++o) {
-    const std::int64_t begin = begins[o / (from.outer / batch)];
+    const std::int64_t begin = begins.empty() ? 0 : begins[o / (from.outer / batch)];
     if (begin < 0 || begin > cache.extent(axis))
       e.fail("position {} is outside the cache of {}", begin, cache.extent(axis));
     for (std::size_t i = 0; i < from.extent; ++i) {

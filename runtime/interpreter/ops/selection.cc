@@ -2,7 +2,6 @@
 // (11), Compress (9), Trilu (14), ReverseSequence (10).
 #include <algorithm>
 #include <cmath>
-#include <memory_resource>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -32,10 +31,6 @@ bool is_less(std::int64_t a, std::int64_t b) { return a < b; }
 bool is_less(std::string_view a, std::string_view b) { return a < b; }
 
 // --- TopK
-
-/// A list that the account of the run counts.
-template <typename T>
-using List = std::pmr::vector<T>;
 
 /// The first `count` of the elements in order; equal ones by their position.
 template <typename Key>
@@ -170,7 +165,10 @@ Groups grouped(const Keys& keys, std::size_t slices, bool sorted, Memory& memory
   };
   List<std::size_t> order(slices, memory.resource());
   std::iota(order.begin(), order.end(), 0);
+  // The buffer of the sort, at most.
+  memory.take(slices * sizeof(std::size_t));
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
+  memory.give_back(slices * sizeof(std::size_t));
   Groups groups(memory);
   groups.group_of.resize(slices);
   for (std::size_t i = 0; i < slices; ++i) {

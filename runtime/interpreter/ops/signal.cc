@@ -1,10 +1,12 @@
 // Signals. Source: ONNX DFT (opsets 17, 20), STFT (17), MelWeightMatrix (17), BlackmanWindow, HammingWindow, HannWindow
 // (17). Transforms are mixed-radix FFTs (Cooley and Tukey, 1965) in float64 with tabulated roots of unity.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <span>
 
 #include <fmt/ranges.h>
 
@@ -26,7 +28,11 @@ Complex product(Complex a, Complex b) {
 /// Transforms of one length.
 class Fourier {
  public:
-  Fourier(std::size_t length, bool inverse) : length_(length), roots_(length), scratch_(length) {
+  Fourier(std::size_t length, bool inverse, Memory& memory)
+      : length_(length),
+        roots_(length, memory.resource()),
+        scratch_(length, memory.resource()),
+        result_(length, memory.resource()) {
     const double sign = inverse ? 2 : -2;
     for (std::size_t k = 0; k < length; ++k) {
       const double angle = sign * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
@@ -34,10 +40,9 @@ class Fourier {
     }
   }
   /// In place; not divided by the length.
-  void transform(std::vector<Complex>& line) {
-    std::vector<Complex> result(length_);
-    if (length_ > 0) recurse(line.data(), 1, length_, result.data());
-    line = std::move(result);
+  void transform(List<Complex>& line) {
+    if (length_ > 0) recurse(line.data(), 1, length_, result_.data());
+    line.swap(result_);
   }
 
  private:
@@ -78,7 +83,7 @@ class Fourier {
   }
 
   std::size_t length_;
-  std::vector<Complex> roots_, scratch_;
+  List<Complex> roots_, scratch_, result_;
 };
 
 /// Where the lines of a tensor lie whose last axis has 1 or 2 parts: real and imaginary.
@@ -92,7 +97,7 @@ Lines lines_of(const HostTensor& tensor, std::size_t axis) {
 }
 
 /// The spectrum of a real signal, of which `line` has the first half.
-void complete(std::vector<Complex>& line) {
+void complete(List<Complex>& line) {
   const std::size_t n = line.size();
   if (n == 0) return;
   line[0] = line[0].real();
@@ -101,7 +106,7 @@ void complete(std::vector<Complex>& line) {
 }
 
 /// Every element is a sum of all those of the signal, with factors up to 1.
-void set_magnitude(std::vector<Complex>& line) {
+void set_magnitude(List<Complex>& line) {
   double sum = 0;
   for (const Complex& each : line) sum += std::fabs(each.real()) + std::fabs(each.imag());
   std::ranges::fill(line, Complex(sum, sum));
@@ -131,12 +136,12 @@ void dft(Evaluation& e) {
       to.split.extent > length)
     e.fail("a signal of shape [{}] has no transform of shape [{}]", fmt::join(signal.extents(), ", "),
            fmt::join(result.extents(), ", "));
-  Fourier fourier(length, inverse);
+  Fourier fourier(length, inverse, e.memory());
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
-  std::vector<Complex> line;
+  List<Complex> line(length, e.memory().resource());
   for (std::size_t o = 0; o < from.split.outer; ++o)
     for (std::size_t i = 0; i < from.split.inner / from.parts; ++i) {
-      line.assign(length, 0);
+      std::ranges::fill(line, 0);
       for (std::size_t k = 0; k < read; ++k) {
         const double* const at = in + (o * from.split.extent + k) * from.split.inner + i * from.parts;
         line[k] = {at[0], from.parts == 2 ? at[1] : 0};
@@ -167,23 +172,22 @@ void stft(Evaluation& e) {
   HostTensor& result = e.result();
   const auto parts = static_cast<std::size_t>(signal.extent(2)), samples = static_cast<std::size_t>(signal.extent(1));
   const auto step = static_cast<std::size_t>(e.integer(1));
-  std::vector<double> window;
-  if (e.has(2)) window = e.numbers(2);
+  const std::vector<double> window = e.has(2) ? e.numbers(2) : std::vector<double>{};  // none: of ones
   const std::size_t length = e.has(3) ? static_cast<std::size_t>(e.integer(3)) : e.has(2) ? window.size() : samples;
-  if (!e.has(2)) window.assign(length, 1);
-  if (window.size() != length) e.fail("the window has {} elements, a frame {}", window.size(), length);
+  if (e.has(2) && window.size() != length) e.fail("the window has {} elements, a frame {}", window.size(), length);
   const auto batch = static_cast<std::size_t>(result.extent(0)), frames = static_cast<std::size_t>(result.extent(1)),
              bins = static_cast<std::size_t>(result.extent(2));
   HostTensor wide(DType::kFloat64, result.extents(), e.memory());
   double* out = wide.as_mutable<double>().data();
-  Fourier fourier(length, false);
-  std::vector<Complex> line(length);
+  Fourier fourier(length, false, e.memory());
+  List<Complex> line(length, e.memory().resource());
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t frame = 0; frame < frames; ++frame) {
       const double* const in = signal.as<double>().data() + (b * samples + frame * step) * parts;
-      line.resize(length);
-      for (std::size_t k = 0; k < length; ++k)
-        line[k] = {in[k * parts] * window[k], parts == 2 ? in[k * parts + 1] * window[k] : 0};
+      for (std::size_t k = 0; k < length; ++k) {
+        const double weight = window.empty() ? 1 : window[k];
+        line[k] = {in[k * parts] * weight, parts == 2 ? in[k * parts + 1] * weight : 0};
+      }
       e.asks_amplitude() ? set_magnitude(line) : fourier.transform(line);
       for (std::size_t k = 0; k < bins; ++k, out += 2) {
         out[0] = line[k].real();
@@ -194,11 +198,17 @@ void stft(Evaluation& e) {
 }
 
 /// Integers are truncated.
-void store_numbers(HostTensor& result, const std::vector<double>& numbers) {
+void store_numbers(HostTensor& result, std::span<const double> numbers) {
   if (is_float(result.dtype())) return store(result, 0, numbers.size(), numbers.data());
-  std::vector<std::int64_t> whole;
-  for (const double number : numbers) whole.push_back(std::isnan(number) ? 0 : truncated(number));
-  store(result, 0, whole.size(), whole.data());
+  std::array<std::int64_t, kRow> whole;
+  for (std::size_t first = 0; first < numbers.size(); first += kRow) {
+    const std::size_t count = std::min(kRow, numbers.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double number = numbers[first + i];
+      whole[i] = std::isnan(number) ? 0 : truncated(number);
+    }
+    store(result, first, count, whole.data());
+  }
 }
 
 /// Triangles over the frequencies of a spectrum, evenly spaced in mels.
@@ -207,7 +217,7 @@ void mel_weight_matrix(Evaluation& e) {
   const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = to_mel(e.number(3)), step = (to_mel(e.number(4)) - low) / (static_cast<double>(filters) + 2);
   HostTensor& result = e.result();
-  std::vector<double> matrix(result.size(), 0);
+  List<double> matrix(result.size(), 0, e.memory().resource());
   const auto bin = [&](std::int64_t i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + low) / 2595) - 1);
     return truncated(std::floor((static_cast<double>(length) + 1) * hertz / static_cast<double>(rate)));
@@ -231,7 +241,8 @@ void cosine_window(Evaluation& e, double a, double b, double c) {
   HostTensor& result = e.result();
   const auto size = static_cast<double>(result.size());
   const double period = e.in().int_attribute("periodic", 1) != 0 ? size : size - 1;
-  std::vector<double> window;
+  List<double> window(e.memory().resource());
+  window.reserve(result.size());
   for (std::size_t i = 0; i < result.size(); ++i) {
     const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
     window.push_back(a + b * std::cos(x) + c * std::cos(2 * x));

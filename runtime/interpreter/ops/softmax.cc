@@ -36,7 +36,7 @@ void for_each_block(Evaluation& e, const Normalise& normalise) {
   // About 256 KiB, so that a block stays in the second cache.
   const std::size_t lanes =
       std::clamp<std::size_t>((std::size_t{1} << 15) / shape.extent, 1, std::min(kRow, shape.inner));
-  std::vector<double> block(shape.extent * lanes);
+  List<double> block(shape.extent * lanes, e.memory().resource());
   for (std::size_t o = 0; o < shape.outer; ++o) {
     for (std::size_t first = 0; first < shape.inner; first += lanes) {
       const std::size_t count = std::min(lanes, shape.inner - first);

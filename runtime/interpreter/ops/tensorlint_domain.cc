@@ -133,13 +133,13 @@ class Classes {
   explicit Classes(Evaluation& e, bool takes_logits)
       : scores_(e.operand(0)),
         around_(split_at(scores_.extents(), scores_.rank() == 1 ? 0 : 1)),
-        weights_(e.has(2) ? e.numbers(2) : std::vector<double>(around_.extent, 1.0)),
-        row_(around_.extent),
+        weights_(e.has(2) ? e.numbers(2) : std::vector<double>{}),
+        row_(around_.extent, e.memory().resource()),
         takes_logits_(takes_logits) {}
 
   std::size_t count() const { return around_.extent; }
   std::size_t positions() const { return around_.outer * around_.inner; }
-  double weight(std::size_t k) const { return weights_[k]; }
+  double weight(std::size_t k) const { return weights_.empty() ? 1 : weights_[k]; }
   /// Where class `k` of a position lies.
   std::size_t index(std::size_t position, std::size_t k) const {
     return (position / around_.inner * around_.extent + k) * around_.inner + position % around_.inner;
@@ -159,7 +159,8 @@ class Classes {
  private:
   const HostTensor& scores_;
   AxisSplit around_;
-  std::vector<double> weights_, row_;
+  std::vector<double> weights_;  ///< one a class; none: all 1
+  List<double> row_;
   bool takes_logits_;
 };
 
