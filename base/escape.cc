@@ -97,6 +97,8 @@ std::string escape_for_display(std::string_view text, std::size_t limit) {
   return shortened(std::move(escaped), limit);
 }
 
+std::string escape_identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
+
 std::string quoted_for_people(std::string_view name) { return fmt::format("`{}`", escape_for_display(name)); }
 
 }  // namespace tensorlint

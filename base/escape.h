@@ -14,6 +14,12 @@ inline constexpr std::size_t kShownLength = 200;
 /// in the middle. Escaping twice changes nothing.
 std::string escape_for_display(std::string_view text, std::size_t limit = kShownLength);
 
+/// Longest path or name in a document that programs read, which may look it up again.
+inline constexpr std::size_t kIdentifierLength = 1000;
+
+/// The same of such a path or name: kept longer than what only people read.
+std::string escape_identifier(std::string_view text);
+
 /// The escaped text between backticks, the way names stand in messages.
 std::string quoted_for_people(std::string_view name);
 

@@ -36,14 +36,18 @@ std::string_view to_text(Applicability applicability) {
   return applicability == Applicability::kSafe ? "safe" : "unsafe";
 }
 
+std::size_t memory_of(const SourceLocation& place) { return place.file.size() + place.source.size(); }
+
+std::size_t memory_of(const Note& note) {
+  return sizeof note + note.message.size() + note.node.size() + memory_of(note.place);
+}
+
 std::size_t memory_of(const Finding& finding) {
   constexpr std::size_t kEntry = 48;  // of a map, beside its contents
-  const auto of_place = [](const SourceLocation& place) { return place.file.size() + place.source.size(); };
   std::size_t bytes = sizeof finding + finding.path.size() + finding.graph.size() + finding.node.size() +
                       finding.op.size() + finding.value.size() + finding.module.size() + finding.message.size() +
-                      finding.witness.size() + of_place(finding.place);
-  for (const Note& note : finding.notes)
-    bytes += sizeof note + note.message.size() + note.node.size() + of_place(note.place);
+                      finding.witness.size() + memory_of(finding.place);
+  for (const Note& note : finding.notes) bytes += memory_of(note);
   for (const Fix& fix : finding.fixes) bytes += sizeof fix + fix.message.size();
   if (finding.devices) {
     for (const std::string& device : finding.devices->devices) bytes += sizeof device + device.size();

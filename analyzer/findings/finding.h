@@ -99,7 +99,9 @@ struct SeverityCounts {
   SeverityCounts& operator-=(const SeverityCounts& other);
 };
 
-/// The memory that a finding takes, with its other places.
+/// The memory that a place takes beside the struct that holds it; that of a note; of a finding, with its other places.
+std::size_t memory_of(const SourceLocation& place);
+std::size_t memory_of(const Note& note);
 std::size_t memory_of(const Finding& finding);
 
 SeverityCounts count(const std::vector<Finding>& findings);

@@ -18,11 +18,6 @@ using contract::Requirement;
 using contract::RequirementKind;
 using Json = nlohmann::ordered_json;
 
-/// Names that a reader may look up again are kept longer than what only people read.
-constexpr std::size_t kIdentifierLength = 1000;
-
-std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
-
 /// Requirements in words, each with the place that asks for it.
 class ContractReport {
  public:
@@ -112,7 +107,7 @@ class ContractReport {
 
   Json json_of(const Requirement& requirement) {
     Json inputs = Json::array();
-    for (const ValueId input : requirement.inputs) inputs.push_back(identifier(model_.name_of(input)));
+    for (const ValueId input : requirement.inputs) inputs.push_back(escape_identifier(model_.name_of(input)));
     Json json = {{"text", line_of(requirement)},
                  {"kind", contract::to_text(requirement.kind)},
                  {"exact", requirement.is_exact},
@@ -122,11 +117,11 @@ class ContractReport {
                  {"file", Json()},
                  {"line", Json()}};
     if (requirement.node == NodeId::kNone) return json;
-    json["graph"] = identifier(model_.graph_path(model_.node(requirement.node).graph));
-    json["node"] = identifier(model_.label(requirement.node));
+    json["graph"] = escape_identifier(model_.graph_path(model_.node(requirement.node).graph));
+    json["node"] = escape_identifier(model_.label(requirement.node));
     const findings::SourceLocation& place = locations_.of(requirement.node).place;
     if (!place.known()) return json;
-    json["file"] = identifier(place.file);
+    json["file"] = escape_identifier(place.file);
     json["line"] = place.line;
     return json;
   }
@@ -156,7 +151,7 @@ std::string contract_json(const dataflow::Analysis& analysis, const contract::Co
   Json requirements = report.requirements();
   const Json document = {{"schema", 1},
                          {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
-                         {"path", identifier(analysis.model().path)},
+                         {"path", escape_identifier(analysis.model().path)},
                          {"complete", report.has_all()},
                          {"requirements", std::move(requirements)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -15,13 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Paths and names that a reader may look up again are kept longer than what only people read.
-constexpr std::size_t kIdentifierLength = 1000;
-
-std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 std::string prose(std::string_view text) { return escape_for_display(text, 2 * kIdentifierLength); }
 
-Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(identifier(text)); }
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(escape_identifier(text)); }
 Json number_or_null(std::uint32_t number) { return number == 0 ? Json() : Json(number); }
 
 Json to_json(const findings::Note& note) {
@@ -36,7 +32,7 @@ Json bytes_json(const std::string& bytes) {
   if (bytes.empty()) return {};
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number);
-  return error == std::errc() && end == bytes.data() + bytes.size() ? Json(number) : Json(identifier(bytes));
+  return error == std::errc() && end == bytes.data() + bytes.size() ? Json(number) : Json(escape_identifier(bytes));
 }
 
 Json to_json(const findings::TransferCost& cost) {
@@ -46,7 +42,7 @@ Json to_json(const findings::TransferCost& cost) {
                {"setup_bytes", bytes_json(cost.setup_bytes)}};
   if (!cost.conditions.empty()) {
     json["conditions"] = Json::object();
-    for (const auto& [name, choice] : cost.conditions) json["conditions"][identifier(name)] = choice;
+    for (const auto& [name, choice] : cost.conditions) json["conditions"][escape_identifier(name)] = choice;
   }
   return json;
 }
@@ -57,20 +53,24 @@ Json to_json(const findings::DeviceWitness& witness) {
                {"trip_counts", Json::object()},
                {"iteration", witness.iteration},
                {"calls", Json::array()}};
-  for (const std::string& device : witness.devices) json["devices"].push_back(identifier(device));
-  for (const auto& [name, choice] : witness.conditions) json["conditions"][identifier(name)] = choice;
-  for (const auto& [name, count] : witness.trip_counts) json["trip_counts"][identifier(name)] = count;
+  for (const std::string& device : witness.devices) json["devices"].push_back(escape_identifier(device));
+  for (const auto& [name, choice] : witness.conditions) json["conditions"][escape_identifier(name)] = choice;
+  for (const auto& [name, count] : witness.trip_counts) json["trip_counts"][escape_identifier(name)] = count;
   if (witness.left_out > 0) json["left_out"] = witness.left_out;
-  for (const std::string& call : witness.calls) json["calls"].push_back(identifier(call));
+  for (const std::string& call : witness.calls) json["calls"].push_back(escape_identifier(call));
   return json;
 }
 
 /// Another place of a finding.
 Json place_json(const findings::Finding& place) {
-  return {{"graph", identifier(place.graph)},       {"node", text_or_null(place.node)},
-          {"op", text_or_null(place.op)},           {"value", text_or_null(place.value)},
-          {"file", text_or_null(place.place.file)}, {"line", number_or_null(place.place.line)},
-          {"message", prose(place.message)},        {"fingerprint", findings::fingerprint(place)}};
+  return {{"graph", escape_identifier(place.graph)},
+          {"node", text_or_null(place.node)},
+          {"op", text_or_null(place.op)},
+          {"value", text_or_null(place.value)},
+          {"file", text_or_null(place.place.file)},
+          {"line", number_or_null(place.place.line)},
+          {"message", prose(place.message)},
+          {"fingerprint", findings::fingerprint(place)}};
 }
 
 Json to_json(const findings::Finding& finding) {
@@ -82,8 +82,8 @@ Json to_json(const findings::Finding& finding) {
                {"code", finding.code},
                {"severity", findings::to_text(finding.severity)},
                {"certainty", findings::to_text(finding.certainty)},
-               {"path", identifier(finding.path)},
-               {"graph", identifier(finding.graph)},
+               {"path", escape_identifier(finding.path)},
+               {"graph", escape_identifier(finding.graph)},
                {"node", text_or_null(finding.node)},
                {"op", text_or_null(finding.op)},
                {"value", text_or_null(finding.value)},
@@ -108,7 +108,7 @@ Json to_json(const findings::Finding& finding) {
 }
 
 Json to_json(const findings::InputReport& input, bool timings) {
-  Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
+  Json json = {{"path", escape_identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
   if (input.checked) {
     json["nodes"] = input.nodes;
     if (input.is_partial) json["partial"] = input.partial_text();
@@ -116,7 +116,7 @@ Json to_json(const findings::InputReport& input, bool timings) {
     json["error"] = prose(input.error);
   }
   if (!input.config.empty()) {
-    json["config"] = identifier(input.config);
+    json["config"] = escape_identifier(input.config);
     json["hidden"] = input.hidden;
   }
   if (input.cost) {

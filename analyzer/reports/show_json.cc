@@ -22,9 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Names that a reader may look up again are kept longer than what only people read.
-constexpr std::size_t kIdentifierLength = 1000;
-
 /// Formulas and contents in one report, at least, and for each node. Formulas after it are null, as dims that are not
 /// known, and contents are left out. There is as much room for shapes, types of elements and devices.
 constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
@@ -32,8 +29,6 @@ constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode
 constexpr std::size_t kBytesOfElement = 32;
 /// A constant extent of 19 digits, and what stands around the type of an element.
 constexpr std::size_t kBytesOfExtent = 24, kBytesOfType = 128;
-
-std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
 Json bound(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
@@ -61,7 +56,7 @@ class FactPrinter {
     if (!json.contains("dtype")) return json;
     json["device"] = Json::array();
     for (const std::string& name : device_names)
-      if (take(type_room_, name.size() + kBytesOfElement)) json["device"].push_back(identifier(name));
+      if (take(type_room_, name.size() + kBytesOfElement)) json["device"].push_back(escape_identifier(name));
     return json;
   }
 
@@ -197,8 +192,8 @@ class NodePrinter {
   }
   Json print(NodeId id) const {
     const Node& node = model_.node(id);
-    return {{"node", identifier(model_.label(id))},
-            {"op", identifier(model_.text(model_.op(node).name))},
+    return {{"node", escape_identifier(model_.label(id))},
+            {"op", escape_identifier(model_.text(model_.op(node).name))},
             {"operands", names(model_.operands(node))},
             {"results", names(model_.results(node))}};
   }
@@ -208,7 +203,7 @@ class NodePrinter {
   Json names(std::span<const ValueId> values) const {
     Json json = Json::array();
     for (const ValueId value : values)
-      json.push_back(value == ValueId::kAbsent ? Json() : Json(identifier(model_.name_of(value))));
+      json.push_back(value == ValueId::kAbsent ? Json() : Json(escape_identifier(model_.name_of(value))));
     return json;
   }
 
@@ -310,7 +305,7 @@ class ShowDocument {
       if (model_.value(id).name != NameId::kEmpty && nodes_.is_shown(id)) values_[model_.value(id).graph].push_back(id);
     out_.open('{');
     out_.put("schema", 1);
-    out_.put("path", identifier(model_.path));
+    out_.put("path", escape_identifier(model_.path));
     if (analysis_.ran_out() || analysis_.meter().is_partial()) out_.put("partial", findings::kPartialText);
     if (model_.graphs.empty()) {
       out_.put("values", Json::object());
@@ -322,7 +317,7 @@ class ShowDocument {
     out_.open('[');
     for (const GraphId id : model_.graphs.ids(static_cast<GraphId>(1))) {
       out_.open('{');
-      out_.put("graph", identifier(model_.graph_path(id)));
+      out_.put("graph", escape_identifier(model_.graph_path(id)));
       write_graph(id);
       if (!entered(analysis_, model_.graph(id))) out_.put("entered", false);
       out_.close('}');
@@ -333,9 +328,9 @@ class ShowDocument {
     out_.open('[');
     for (const losses::LossSite& loss : sites)
       out_.put({{"kind", ops::to_text(loss.kind)},
-                {"node", identifier(model_.label(loss.anchor))},
-                {"prediction", identifier(model_.name_of(loss.prediction_source))},
-                {"target", identifier(model_.name_of(loss.target_source))}});
+                {"node", escape_identifier(model_.label(loss.anchor))},
+                {"prediction", escape_identifier(model_.name_of(loss.prediction_source))},
+                {"target", escape_identifier(model_.name_of(loss.target_source))}});
     out_.close(']');
     if (contract_ != nullptr) {
       out_.put("complete", contract_->has_all());
@@ -351,9 +346,9 @@ class ShowDocument {
     out_.open('{');
     // Of values whose names are alike, as they are or once they are cut off, the last one is shown.
     std::unordered_map<std::string, ValueId> shown;
-    for (const ValueId id : values_[graph]) shown[identifier(model_.name_of(id))] = id;
+    for (const ValueId id : values_[graph]) shown[escape_identifier(model_.name_of(id))] = id;
     for (const ValueId id : values_[graph]) {
-      const auto known = shown.find(identifier(model_.name_of(id)));
+      const auto known = shown.find(escape_identifier(model_.name_of(id)));
       if (known == shown.end()) continue;
       const ValueId value = known->second;
       out_.put(known->first, facts_.print(analysis_.fact(value), placement_.devices(value), analysis_.taint(value)));

@@ -32,18 +32,13 @@ void cut(std::string& text) {
   if (text.size() > findings::kKeptOfText) text = kept(text, findings::kKeptOfText);
 }
 
-std::size_t bytes_of(const findings::SourceLocation& place) { return place.file.size() + place.source.size(); }
-std::size_t bytes_of(const findings::Note& note) {
-  return sizeof note + note.message.size() + note.node.size() + bytes_of(note.place);
-}
-
 /// Takes account of what a finding keeps, until the report is written.
 void keep(const Reporter& out, std::size_t bytes) { out.analysis().meter().keep(bytes); }
 
 /// All notes of findings come here.
 void add_note(findings::Finding& finding, const Reporter& out, findings::Note note) {
   cut(note.message);
-  keep(out, bytes_of(note));
+  keep(out, memory_of(note));
   finding.notes.push_back(std::move(note));
 }
 
@@ -188,7 +183,7 @@ const LinesAround::Lines& lines_around(Reporter& out, NodeId node) {
   if (added) {
     const std::vector<findings::StackFrame> frames = out.locations().frames(node);
     known->second = {.library = location_of(library_frame(frames)), .caller = location_of(calling_frame(frames))};
-    keep(out, sizeof(*known) + bytes_of(known->second.library) + bytes_of(known->second.caller));
+    keep(out, sizeof(*known) + memory_of(known->second.library) + memory_of(known->second.caller));
   }
   return known->second;
 }
@@ -288,7 +283,7 @@ FindingBuilder& FindingBuilder::value(ValueId value) {
 
 FindingBuilder& FindingBuilder::place(findings::SourceLocation place) {
   if (finding_ == nullptr || !place.known()) return *this;
-  keep(reporter_, bytes_of(place));
+  keep(reporter_, memory_of(place));
   finding_->place = std::move(place);
   return *this;
 }
@@ -427,7 +422,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;
   keep(*this, finding->node.size() + finding->op.size() + finding->value.size() + finding->module.size() +
-                  bytes_of(finding->place));
+                  memory_of(finding->place));
   const LinesAround::Lines& lines = lines_around(*this, node);
   if (lines.library.known())
     add_note(*finding, *this,

@@ -29,26 +29,20 @@ bool number_in(std::string_view field, Number& to) {
   return error == std::errc() && end == field.data() + field.size();
 }
 
-/// What comes from a model, safe to display, as long as a reader needs to find it again.
-std::string identifier(std::string_view text) {
-  constexpr std::size_t kIdentifierLength = 1000;
-  return escape_for_display(text, kIdentifierLength);
-}
-
 Json number_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
 Json location_json(const ReportedModel& reported, NodeId node, std::string_view field) {
   const auto found = reported.locations.find(node);
   if (found == reported.locations.end()) return nullptr;
-  return field == "file" ? Json(identifier(found->second.file)) : Json(found->second.line);
+  return field == "file" ? Json(escape_identifier(found->second.file)) : Json(found->second.line);
 }
 
 Json node_json(const NodeResult& result, const ReportedModel& reported) {
   const Model& model = reported.model;
   const TensorTest& test = result.test;
-  Json json{{"node", identifier(model.label(result.node))},
-            {"op", identifier(op_of(model, result.node))},
-            {"value", identifier(model.name_of(result.value))},
+  Json json{{"node", escape_identifier(model.label(result.node))},
+            {"op", escape_identifier(op_of(model, result.node))},
+            {"value", escape_identifier(model.name_of(result.value))},
             {"file", location_json(reported, result.node, "file")},
             {"line", location_json(reported, result.node, "line")},
             {"verdict", to_text(test.verdict)},
@@ -122,9 +116,9 @@ std::string json_report(const Comparison& comparison, const ReportedModel& repor
             {"first", nullptr}};
   if (comparison.first < comparison.results.size()) {
     const NodeResult& first = comparison.results[comparison.first];
-    json["first"] = {{"node", identifier(model.label(first.node))},
-                     {"op", identifier(op_of(model, first.node))},
-                     {"value", identifier(model.name_of(first.value))},
+    json["first"] = {{"node", escape_identifier(model.label(first.node))},
+                     {"op", escape_identifier(op_of(model, first.node))},
+                     {"value", escape_identifier(model.name_of(first.value))},
                      {"file", location_json(reported, first.node, "file")},
                      {"line", location_json(reported, first.node, "line")},
                      {"cause", first.cause.empty() ? Json(nullptr) : Json(first.cause)}};
@@ -133,11 +127,11 @@ std::string json_report(const Comparison& comparison, const ReportedModel& repor
   for (const NodeResult& result : comparison.results) json["nodes"].push_back(node_json(result, reported));
   json["skipped"] = Json::array();
   for (const Skipped& skipped : comparison.skipped)
-    json["skipped"].push_back({{"node", identifier(model.label(skipped.node))},
-                               {"op", identifier(op_of(model, skipped.node))},
-                               {"reason", identifier(reason_of(model, skipped))}});
+    json["skipped"].push_back({{"node", escape_identifier(model.label(skipped.node))},
+                               {"op", escape_identifier(op_of(model, skipped.node))},
+                               {"reason", escape_identifier(reason_of(model, skipped))}});
   json["notes"] = Json::array();
-  for (const std::string& note : comparison.notes) json["notes"].push_back(identifier(note));
+  for (const std::string& note : comparison.notes) json["notes"].push_back(escape_identifier(note));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -27,6 +29,17 @@ void load(const HostTensor& tensor, std::size_t first, std::size_t count, double
 void load(const HostTensor& tensor, std::size_t first, std::size_t count, std::int64_t* row);
 void store(HostTensor& tensor, std::size_t first, std::size_t count, const double* row, bool saturate = true);
 void store(HostTensor& tensor, std::size_t first, std::size_t count, const std::int64_t* row);
+
+/// The same of `number(i)`, an integer, for each of them.
+template <typename Number>
+void store_integers(HostTensor& tensor, std::size_t first, std::size_t count, const Number& number) {
+  std::array<std::int64_t, kRow> row;
+  for (std::size_t done = 0; done < count; done += kRow) {
+    const std::size_t part = std::min(kRow, count - done);
+    for (std::size_t i = 0; i < part; ++i) row[i] = number(done + i);
+    store(tensor, first + done, part, row.data());
+  }
+}
 
 /// One element.
 double number_at(const HostTensor& tensor, std::size_t index);

@@ -79,8 +79,7 @@ class DiceWithoutFactor : public Rule {
            is_extent(expressions, expressions.operand(product, 1), false);
   }
 
-  /// An end less a start, perhaps kept above 0; of an overlap the smaller one of two ends less the larger one of two
-  /// starts.
+  /// An end less a start, perhaps kept above 0.
   static bool is_extent(const Expressions& expressions, ValueId value, bool of_overlap) {
     constexpr int kMaxSteps = 3;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
@@ -89,20 +88,13 @@ class DiceWithoutFactor : public Rule {
       const Opcode opcode = expressions.op(node);
       const auto kept = with_number(expressions, node);
       if (opcode == Opcode::kSub && !kept)
-        return !of_overlap || (is_of_two(expressions, expressions.operand(node, 0), Opcode::kMin) &&
-                               is_of_two(expressions, expressions.operand(node, 1), Opcode::kMax));
+        return !of_overlap || overlap_of_intervals(expressions, value) != NodeId::kNone;
       if (opcode == Opcode::kClip || (opcode == Opcode::kMax && kept) || is_rectifier(expressions, node))
         value = kept ? kept->value : expressions.operand(node, 0);
       else
         return false;
     }
     return false;
-  }
-
-  static bool is_of_two(const Expressions& expressions, ValueId value, Opcode opcode) {
-    const NodeId node =
-        value == ValueId::kAbsent ? NodeId::kNone : expressions.producer(before_moves(expressions, value));
-    return expressions.op(node) == opcode && !with_number(expressions, node);
   }
 
   static ValueId before_guard(const Expressions& expressions, ValueId value) {

@@ -21,8 +21,8 @@ class OverlapOfBoxesApart : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     if (!has_node(out, {Opcode::kMin})) return;
     each_node(view, out, {Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
-      const NodeId width = extent_of(expressions, call.operand(0).value()),
-                   height = extent_of(expressions, call.operand(1).value());
+      const NodeId width = overlap_of_intervals(expressions, call.operand(0).value()),
+                   height = overlap_of_intervals(expressions, call.operand(1).value());
       if (width == NodeId::kNone || height == NodeId::kNone || call.operand(0).value() == call.operand(1).value() ||
           is_chosen(expressions, call.result()))
         return;
@@ -36,24 +36,6 @@ class OverlapOfBoxesApart : public Rule {
   }
 
  private:
-  /// min(ends) - max(starts), or a part of it.
-  static NodeId extent_of(const Expressions& expressions, ValueId value) {
-    if (value == ValueId::kAbsent) return NodeId::kNone;
-    const NodeId node = expressions.producer(before_moves(expressions, value));
-    if (expressions.op(node) != Opcode::kSub) return NodeId::kNone;
-    return is_of_two(expressions, expressions.operand(node, 0), Opcode::kMin) &&
-                   is_of_two(expressions, expressions.operand(node, 1), Opcode::kMax)
-               ? node
-               : NodeId::kNone;
-  }
-
-  static bool is_of_two(const Expressions& expressions, ValueId value, Opcode opcode) {
-    if (value == ValueId::kAbsent) return false;
-    const NodeId node = expressions.producer(before_moves(expressions, value));
-    return expressions.op(node) == opcode && expressions.operand(node, 1) != ValueId::kAbsent &&
-           expressions.operand(node, 2) == ValueId::kAbsent && !with_number(expressions, node);
-  }
-
   /// What does not overlap is left out later.
   static bool is_chosen(const Expressions& expressions, ValueId product) {
     return std::ranges::any_of(expressions.users(product), [&](NodeId user) {

@@ -534,4 +534,19 @@ bool has_minus_infinity(const Expressions& expressions, ValueId scores) {
   return false;
 }
 
+NodeId overlap_of_intervals(const Expressions& expressions, ValueId value) {
+  if (value == ValueId::kAbsent) return NodeId::kNone;
+  const auto is_of_two = [&](ValueId operand, Opcode opcode) {
+    if (operand == ValueId::kAbsent) return false;
+    const NodeId node = expressions.producer(before_moves(expressions, operand));
+    return expressions.op(node) == opcode && expressions.operand(node, 1) != ValueId::kAbsent &&
+           expressions.operand(node, 2) == ValueId::kAbsent && !with_number(expressions, node);
+  };
+  const NodeId node = expressions.producer(before_moves(expressions, value));
+  const bool is_overlap = expressions.op(node) == Opcode::kSub &&
+                          is_of_two(expressions.operand(node, 0), Opcode::kMin) &&
+                          is_of_two(expressions.operand(node, 1), Opcode::kMax);
+  return is_overlap ? node : NodeId::kNone;
+}
+
 }  // namespace tensorlint::rules

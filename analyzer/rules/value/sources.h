@@ -118,6 +118,10 @@ bool are_computed_alike(const losses::Expressions& expressions, ValueId a, Value
 /// A reduction that multiplies. No other one lacks an opcode.
 bool is_product(const losses::Expressions& expressions, NodeId node);
 
+/// The difference of the smaller one of two ends and the larger one of two starts, before its elements were moved: how
+/// far two intervals overlap, less than 0 where they are apart; kNone for anything else.
+NodeId overlap_of_intervals(const losses::Expressions& expressions, ValueId value);
+
 /// The Where that uses a value, if any: what it has of the value may not count.
 bool is_chosen_from(const losses::Expressions& expressions, ValueId value);
 

@@ -237,15 +237,9 @@ std::vector<double> without_zero_point(Evaluation& e, int operand, int zero) {
   return numbers;
 }
 
-/// Stores `count` elements, number(i) each.
-template <typename Number>
-void store_integers(HostTensor& result, std::int64_t first, std::int64_t count, const Number& number) {
-  std::array<std::int64_t, kRow> row;
-  for (std::size_t done = 0; done < static_cast<std::size_t>(count); done += kRow) {
-    const std::size_t part = std::min(kRow, static_cast<std::size_t>(count) - done);
-    for (std::size_t i = 0; i < part; ++i) row[i] = number(done + i);
-    store(result, static_cast<std::size_t>(first) + done, part, row.data());
-  }
+/// Where the row that begins at position `first` of an image's filter is stored.
+std::size_t place_of(const Convolution& c, std::int64_t image, std::int64_t filter, std::int64_t first) {
+  return static_cast<std::size_t>((image * c.filters + filter) * c.windows.out_size() + first);
 }
 
 /// Products of integers below 2^9 are exact in float64, and so are 2^35 of their sums.
@@ -256,7 +250,7 @@ void conv_integer(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 1, 3)), keeps_none,
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
-             store_integers(result, (n * c.filters + m) * c.windows.out_size() + first, count,
+             store_integers(result, place_of(c, n, m, first), static_cast<std::size_t>(count),
                             [&](std::size_t i) { return truncated(sums[i]); });
            });
 }
@@ -277,7 +271,7 @@ void qlinear_conv(Evaluation& e) {
              const auto filter = static_cast<std::size_t>(m);
              const auto filter_scale = static_cast<float>(filter_scales[filter % filter_scales.size()]);
              const float scale = data_scale * filter_scale / result_scale;
-             store_integers(result, (n * c.filters + m) * c.windows.out_size() + first, count, [&](std::size_t i) {
+             store_integers(result, place_of(c, n, m, first), static_cast<std::size_t>(count), [&](std::size_t i) {
                const double sum = sums[i] + (bias.empty() ? 0 : bias[filter]);
                const double value = std::nearbyint(static_cast<double>(static_cast<float>(sum) * scale)) + zero;
                return truncated(std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));

@@ -33,12 +33,7 @@ double terms_of_window(Evaluation& e) {
 /// Stores a row of a pool's results, which are integers for pools of integers.
 void store_row(HostTensor& result, std::size_t first, std::span<const double> row) {
   if (is_float(result.dtype())) return store(result, first, row.size(), row.data());
-  std::array<std::int64_t, kRow> integers;
-  for (std::size_t done = 0; done < row.size(); done += kRow) {
-    const std::size_t count = std::min(kRow, row.size() - done);
-    for (std::size_t i = 0; i < count; ++i) integers[i] = static_cast<std::int64_t>(row[done + i]);
-    store(result, first + done, count, integers.data());
-  }
+  store_integers(result, first, row.size(), [&](std::size_t i) { return static_cast<std::int64_t>(row[i]); });
 }
 
 /// fold(sum, element) over the window of each element of the result, from `start` on; finish(image, first, row) turns a

@@ -1,7 +1,6 @@
 // Signals. Source: ONNX DFT (opsets 17, 20), STFT (17), MelWeightMatrix (17), BlackmanWindow, HammingWindow, HannWindow
 // (17). Transforms are mixed-radix FFTs (Cooley and Tukey, 1965) in float64 with tabulated roots of unity.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <complex>
@@ -200,15 +199,8 @@ void stft(Evaluation& e) {
 /// Integers are truncated.
 void store_numbers(HostTensor& result, std::span<const double> numbers) {
   if (is_float(result.dtype())) return store(result, 0, numbers.size(), numbers.data());
-  std::array<std::int64_t, kRow> whole;
-  for (std::size_t first = 0; first < numbers.size(); first += kRow) {
-    const std::size_t count = std::min(kRow, numbers.size() - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double number = numbers[first + i];
-      whole[i] = std::isnan(number) ? 0 : truncated(number);
-    }
-    store(result, first, count, whole.data());
-  }
+  store_integers(result, 0, numbers.size(),
+                 [&](std::size_t i) { return std::isnan(numbers[i]) ? 0 : truncated(numbers[i]); });
 }
 
 /// Triangles over the frequencies of a spectrum, evenly spaced in mels.
