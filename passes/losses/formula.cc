@@ -124,6 +124,7 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   } else if (const ops::ElementValue element = dataflow::element_function(expressions_.analysis(), node)) {
     part.kind = PartKind::kElement;
     part.element = element;
+    part.op = model.text(model.op(model.node(node)).name);
     part.attributes = expressions_.analysis().attributes(node).read();
     if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) {
       part.kind = PartKind::kLeaf;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <set>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/ops/element.h"
@@ -20,6 +21,7 @@ class Formula {
     PartKind kind = PartKind::kLeaf;
     ValueId value = ValueId::kAbsent;  ///< kAbsent inside of functions
     NodeId node = NodeId::kNone;
+    std::string_view op{};  ///< of a kElement its operator, inside of functions as well
     double constant = 0;
     ops::ElementValue element = nullptr;
     std::span<const Attribute> attributes{};
@@ -45,6 +47,8 @@ class Formula {
   /// The root where the assigned parts have these values; leaves that are not assigned have a value of their own, which
   /// `variant` changes. NaN outside of a function's domain.
   double evaluate(std::span<const Assignment> assignments, int variant) const;
+  /// Each of the parts, where it was evaluated last.
+  std::span<const double> values() const { return values_; }
 
  private:
   struct Scope;

@@ -132,7 +132,7 @@ std::optional<double> KernelMatcher::exact_number(ValueId value) const {
   if (!is_given || !type || !shape || count(*shape) != 1) return std::nullopt;
   const std::optional<double> number = expressions_.number(value);
   if (!number) return std::nullopt;
-  bool is_exact = std::fabs(*number) <= 0x1p53;
+  bool is_exact = std::fabs(*number) < 0x1p53;  // above it an integer was rounded, and to it perhaps
   if (*type == DType::kFloat64) is_exact = true;
   if (*type == DType::kFloat32) is_exact = static_cast<double>(static_cast<float>(*number)) == *number;
   if (*type == DType::kFloat16 || *type == DType::kBFloat16)
@@ -359,7 +359,6 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
   const Extents shape = whole->extents;
   // What comes before, as long as nothing else reads it.
   std::vector<NodeId> open{root.node};
-  std::set<NodeId> later;
   while (!open.empty()) {
     const std::optional<ElementNode> reader = element_node(open.back());
     open.pop_back();
@@ -368,6 +367,7 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
       const NodeId before = expressions_.producer(argument.value);
       if (before == NodeId::kNone || members.contains(before) || readers_.is_output(argument.value)) continue;
       if (model_.node(before).graph != model_.node(root.node).graph) continue;  // which this body reads
+      if (is_elsewhere(before, root.node)) continue;
       if (!std::ranges::all_of(readers_.of(argument.value), [&](NodeId node) { return members.contains(node); }))
         continue;  // tried again from its last reader
       const std::optional<ElementNode> element = element_node(before);

@@ -225,10 +225,11 @@ class Planner {
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
         with_gradients_(with_gradients),
-        matcher_(analysis_, readers_, shared_bytes),
+        places_(devices.size() > 1 ? find_places() : IdVector<NodeId, std::size_t>()),
+        matcher_(analysis_, readers_, shared_bytes, places_),
         calls_(matcher_.find()) {
-    if (devices.size() > 1) {
-      follow_placement();
+    if (!places_.empty()) {
+      follow_places();
     } else if (sides == Sides::kCost) {
       leave_what_is_not_worth_copies();
     }
@@ -308,13 +309,18 @@ class Planner {
   }
 
   /// The first operand is the prediction, or made of it, or what the call makes it of; operands of a loss that is
-  /// symmetric are swapped for that.
+  /// symmetric are swapped for that. A target may be what the prediction is made of, as that of an autoencoder.
   bool takes_prediction_first(const losses::LossSite& site, KernelCall& call) const {
-    const auto is_prediction = [&](const CallOperand& operand) {
-      return !operand.is_prepared() && (is_made_of(operand.value, site.prediction, site.prediction_source) ||
-                                        is_made_of(site.prediction, operand.value, operand.value));
+    const auto likeness = [&](const CallOperand& operand) {
+      const ValueId value = operand.value;
+      if (operand.is_prepared() || value == ValueId::kAbsent) return 0;
+      if (value == site.prediction || value == site.prediction_source) return 3;
+      if (value == site.target || value == site.target_source) return 0;
+      if (is_made_of(value, site.prediction, site.prediction_source)) return 2;
+      return is_made_of(site.prediction, value, value) ? 1 : 0;
     };
-    const bool is_first = is_prediction(call.operands[0]), is_second = is_prediction(call.operands[1]);
+    const int first = likeness(call.operands[0]), second = likeness(call.operands[1]);
+    const bool is_first = first > 0 && first >= second, is_second = second > first;
     const auto* const pointwise = std::get_if<kernels::PointwiseLoss>(&call.request);
     if (pointwise == nullptr || is_first || !is_second) return is_first;
     using Kind = kernels::PointwiseKind;
@@ -363,15 +369,27 @@ class Planner {
     }
   }
 
-  /// Tags and Transfers of the model say where values are, and so where calls run.
-  void follow_placement() {
+  /// Tags and Transfers of the model say where values are, and so where calls run: numbers of `place_names_`. None
+  /// where it has none of them.
+  IdVector<NodeId, std::size_t> find_places() {
     const placement::Placement placement = placement::place(analysis_, {});
-    if (!placement.any_source()) return;
-    for (auto call = calls_.begin(); call != calls_.end();) {
+    if (!placement.any_source()) return {};
+    IdVector<NodeId, std::size_t> places(model_.nodes.size());
+    std::map<std::set<std::string>, std::size_t> numbers;
+    for (const NodeId node : model_.nodes.ids()) {
       std::set<std::string> names;
-      for (const NodeId node : call->second.nodes)
-        for (const ValueId result : model_.results(model_.node(node)))
-          if (result != ValueId::kAbsent) names.merge(set_of(placement.devices(result)));
+      for (const ValueId result : model_.results(model_.node(node)))
+        if (result != ValueId::kAbsent) names.merge(set_of(placement.devices(result)));
+      const auto [known, is_new] = numbers.emplace(names, place_names_.size());
+      if (is_new) place_names_.push_back(std::move(names));
+      places[node] = known->second;
+    }
+    return places;
+  }
+
+  void follow_places() {
+    for (auto call = calls_.begin(); call != calls_.end();) {
+      const std::set<std::string>& names = place_names_[places_[call->first]];
       const auto device = names.size() == 1 ? std::ranges::find(devices_, *names.begin()) : devices_.end();
       if (device != devices_.end()) {
         call->second.device = static_cast<std::size_t>(device - devices_.begin());
@@ -450,6 +468,8 @@ class Planner {
   const dataflow::Analysis analysis_;
   const Readers readers_;
   const bool with_gradients_;
+  std::vector<std::set<std::string>> place_names_;  ///< of devices
+  const IdVector<NodeId, std::size_t> places_;      ///< by node; empty: the model places none
   KernelMatcher matcher_;
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> left_;  ///< why calls that there are were left to the interpreter

@@ -49,11 +49,13 @@ bool kernel_dtype(DType dtype, kernels::Dtype& to) {
   }
 }
 
-KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes)
+KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes,
+                             const IdVector<NodeId, std::size_t>& places)
     : analysis_(analysis),
       model_(analysis.model()),
       readers_(readers),
       shared_bytes_(shared_bytes),
+      places_(places),
       expressions_(analysis),
       taken_(model_.nodes.size()),
       registered_(model_.nodes.size()) {}
@@ -239,18 +241,17 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
     for (const NodeId node : latest_first)
       if (candidates.contains(node) && is_needed(node)) changed = candidates.erase(node) > 0;
   }
-  // Attributes of the call of a function may be others each time.
-  const auto refers = [&](NodeId node) {
-    return std::ranges::any_of(model_.attributes(model_.node(node)),
-                               [](const Attribute& attribute) { return !attribute.reference.empty(); });
-  };
   for (const NodeId node : formula)
-    if (!candidates.contains(node) || refers(node)) return false;
+    if (!candidates.contains(node) || refers_to_call(node) || is_elsewhere(node, *formula.begin())) return false;
   call.nodes.assign(formula.begin(), formula.end());
   sort_unique(call.nodes);
   for (const NodeId node : candidates)
     if (!formula.contains(node)) call.unused.push_back(node);
   return true;
+}
+
+bool KernelMatcher::is_elsewhere(NodeId node, NodeId from) const {
+  return !places_.empty() && places_[node] != places_[from];
 }
 
 bool KernelMatcher::fails(NodeId node) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
@@ -34,8 +35,10 @@ namespace tensorlint::runtime {
 ///   elementwise_calls.cc  chains of element by element operators
 class KernelMatcher {
  public:
-  /// `shared_bytes`: what a block of a kernel has of shared memory.
-  KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes);
+  /// `shared_bytes`: what a block of a kernel has of shared memory. `places`: a number for where the model places the
+  /// results of each node; no call is of nodes with different ones. Empty: it places none.
+  KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers, std::uint64_t shared_bytes,
+                const IdVector<NodeId, std::size_t>& places);
 
   /// No node is in two of them. By `KernelCall::node`.
   std::map<NodeId, KernelCall> find();
@@ -69,6 +72,7 @@ class KernelMatcher {
   bool take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
   bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
   bool is_taken(NodeId node) const { return taken_[node]; }
+  bool is_elsewhere(NodeId node, NodeId from) const;
   /// For certain: the interpreter says in what way.
   bool fails(NodeId node) const;
   /// By the registry of kernels; for a dtype that it lacks it leaves the node.
@@ -229,6 +233,7 @@ class KernelMatcher {
   const Model& model_;
   const Readers& readers_;
   const std::uint64_t shared_bytes_;
+  const IdVector<NodeId, std::size_t>& places_;
   const losses::Expressions expressions_;
   IdVector<NodeId, bool> taken_;
   IdVector<NodeId, bool> registered_;  ///< see is_registered

@@ -2,13 +2,17 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "runtime/executor/kernel_matcher.h"
+#include "runtime/values/codec.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -64,8 +68,8 @@ std::vector<Point> points_of(PointwiseKind kind, double delta) {
     default:
       break;
   }
-  std::vector<Point> points;
-  for (const double size : {0.013, 0.31, 0.97, 1.03, 1.9, 7.1})
+  std::vector<Point> points{{0.37, 3.7}, {-1.9, -1.9}, {0, 3e-9}, {0, -3e-9}};
+  for (const double size : {0.013, 0.31, 0.97, 1.03, 1.9, 7.1, 53.1, 1013.0})
     for (const double scale : {1.0, delta})
       for (const double x : {0.37, -1.9}) {
         points.push_back({x, x - size * scale});
@@ -73,6 +77,122 @@ std::vector<Point> points_of(PointwiseKind kind, double delta) {
       }
   return points;
 }
+
+/// The pieces of a kind meet where one of these is zero.
+std::array<double, 2> borders_of(PointwiseKind kind, double x, double t, double delta) {
+  switch (kind) {
+    case PointwiseKind::kSquared:
+    case PointwiseKind::kAbsolute:
+      return {x - t, 1};
+    case PointwiseKind::kHuber:
+    case PointwiseKind::kSmoothL1:
+      return {x - t, std::abs(x - t) - delta};
+    case PointwiseKind::kBinary:
+      return {std::log(x) + 100, std::log1p(-x) + 100};
+    case PointwiseKind::kBinaryLogits:
+      return {x, 1};
+    case PointwiseKind::kKlDivergence:
+      return {t, 1};
+    case PointwiseKind::kKlDivergenceLog:
+      break;
+  }
+  return {1, 1};
+}
+
+int sign(double number) { return number > 0 ? 1 : number < 0 ? -1 : 0; }
+
+/// Whether a formula is in one piece wherever a kind is: no mask, sentinel, clip or threshold lies between the points
+/// at which the two are compared.
+class Pieces {
+ public:
+  /// `between`: what is computed between the pair and the elements.
+  Pieces(const losses::Formula& formula, std::span<const std::size_t> between) : formula_(formula) {
+    for (const std::size_t at : between) add(formula.parts()[at]);
+  }
+
+  /// An operator among them is neither smooth nor known to switch where two operands meet.
+  bool is_unknown() const { return is_unknown_; }
+  bool may_drop_nan() const { return may_drop_nan_; }
+
+  /// Of `evaluate(x, t, first, second)`, which evaluates the formula.
+  template <typename Evaluate>
+  bool are_those_of(PointwiseKind kind, double delta, const Evaluate& evaluate) {
+    if (switches_.empty()) return true;
+    // Off round numbers, which thresholds are.
+    constexpr std::array kSizes{1.3e-30, 1.7e-9, 1.9e-4, 0.0437, 0.613, 3.17, 53.1, 1013.0, 1.9e7, 1.3e30};
+    constexpr std::array kShares{1e-60, 1.3e-30, 1.7e-9, 1.9e-4, 0.0437, 0.371, 0.613, 0.917, 0.9998, 1 - 1.3e-9};
+    std::vector<double> numbers{0}, operands;
+    for (const double size : kSizes) numbers.insert(numbers.end(), {size, -size});
+    if (kind == PointwiseKind::kBinary)
+      operands.assign(kShares.begin(), kShares.end());
+    else
+      operands = numbers;
+    seen_.assign(switches_.size(), {});
+    const auto holds = [&](double x, double t, double first, double second) {
+      evaluate(x, t, first, second);
+      return note(borders_of(kind, x, t, delta));
+    };
+    for (const double x : operands)
+      for (const double t : operands)
+        if (!holds(x, t, 0.37, 1.9)) return false;
+    for (const Point& at : points_of(kind, delta))
+      for (const double other : numbers)
+        if (!holds(at.x, at.t, other, 1.9) || !holds(at.x, at.t, 0.37, other)) return false;
+    return true;
+  }
+
+ private:
+  /// A part that is another function of its operands where they have met.
+  struct Switch {
+    std::size_t a, b;  ///< parts; kZero
+  };
+  static constexpr std::size_t kZero = static_cast<std::size_t>(-1);
+
+  void add(const losses::Formula::Part& part) {
+    if (part.kind != losses::Formula::PartKind::kElement) return;
+    constexpr std::array<std::string_view, 14> kSmooth{"Add",     "Sub",      "Mul",        "Div",  "Neg",
+                                                       "Exp",     "Log",      "Pow",        "Sqrt", "Sum",
+                                                       "Sigmoid", "Softplus", "Reciprocal", "Tanh"};
+    constexpr std::array<std::string_view, 3> kAtZero{"Abs", "Sign", "Relu"};
+    constexpr std::array<std::string_view, 8> kOfTwo{"Max",         "Min",     "Equal",          "Less",
+                                                     "LessOrEqual", "Greater", "GreaterOrEqual", "Clip"};
+    // They are other functions only where an operand of theirs is.
+    constexpr std::array<std::string_view, 6> kOfTruths{"Where", "And", "Or", "Xor", "Not", "IsNaN"};
+    const auto is_in = [&](const auto& names) { return std::ranges::find(names, part.op) != names.end(); };
+    if (is_in(kSmooth)) return;
+    may_drop_nan_ = true;
+    if (is_in(kAtZero)) {
+      switches_.push_back({part.operands[0], kZero});
+    } else if (is_in(kOfTwo) && part.attributes.empty()) {
+      const bool is_clip = part.op == "Clip";
+      for (std::size_t i = 0; i < (is_clip ? 1 : part.operands.size()); ++i)
+        for (std::size_t j = i + 1; j < part.operands.size(); ++j)
+          if (part.operands[i] != losses::Formula::kNoPart && part.operands[j] != losses::Formula::kNoPart)
+            switches_.push_back({part.operands[i], part.operands[j]});
+    } else if (!is_in(kOfTruths)) {
+      is_unknown_ = true;
+    }
+  }
+
+  /// False where a switch stands otherwise than before at a point of the same piece.
+  bool note(const std::array<double, 2>& borders) {
+    const auto piece = static_cast<std::size_t>(3 * sign(borders[0]) + sign(borders[1]) + 4);
+    const auto values = formula_.values();
+    for (std::size_t i = 0; i < switches_.size(); ++i) {
+      const double difference = values[switches_[i].a] - (switches_[i].b == kZero ? 0 : values[switches_[i].b]);
+      if (std::isnan(difference)) continue;  // outside of what the formula is for
+      std::optional<int>& known = seen_[i][piece];
+      if (!known) known = sign(difference);
+      if (*known != sign(difference)) return false;
+    }
+    return true;
+  }
+
+  const losses::Formula& formula_;
+  std::vector<Switch> switches_;
+  std::vector<std::array<std::optional<int>, 9>> seen_;  ///< by switch and piece
+  bool is_unknown_ = false, may_drop_nan_ = false;
+};
 
 bool is_close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)) + 1e-13; }
 
@@ -157,7 +277,7 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
   const Extents shape = *extents(elements);
   const DType type = *dtype(elements);
   // The nodes between the pair and the elements, and what else they read.
-  std::vector<std::size_t> pending{parts.size() - 1}, others;
+  std::vector<std::size_t> pending{parts.size() - 1}, others, between;
   std::vector<bool> seen(parts.size());
   std::set<NodeId> nodes;
   // The same cast is perhaps written once for each use.
@@ -193,10 +313,13 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
       if (ops::keeps_elements(opcode) && opcode != Opcode::kIdentity) return false;
       nodes.insert(part.node);
     }
+    between.push_back(at);
     for (const std::uint32_t operand : part.operands)
       if (operand != losses::Formula::kNoPart) pending.push_back(operand);
   }
   if (others.size() > 2) return false;
+  Pieces pieces(formula, between);
+  if (pieces.is_unknown()) return false;
 
   constexpr std::array kKinds{PointwiseKind::kSquared,      PointwiseKind::kAbsolute,       PointwiseKind::kSmoothL1,
                               PointwiseKind::kHuber,        PointwiseKind::kBinaryLogits,   PointwiseKind::kBinary,
@@ -216,21 +339,22 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
   if (others.size() == 1) roles = {{0, -1, 0}, {-1, 0, 0}, {-1, 0, 1}};
   if (others.size() == 2) roles = {{0, 1, 0}, {1, 0, 0}, {0, 1, 1}, {1, 0, 1}};
 
-  const auto evaluate = [&](const Point& point, double first, double second) {
-    std::vector<losses::Formula::Assignment> given{{prediction, point.x}, {target, point.t}};
-    for (const auto& [part, of_target] : twins) given.push_back({part, of_target ? point.t : point.x});
+  const auto evaluate = [&](double x, double t, double first, double second) {
+    std::vector<losses::Formula::Assignment> given{{prediction, x}, {target, t}};
+    for (const auto& [part, of_target] : twins) given.push_back({part, of_target ? t : x});
     for (std::size_t i = 0; i < others.size(); ++i) given.push_back({others[i], i == 0 ? first : second});
     return formula.evaluate(given, 0);
   };
   const auto scale_of = [&](PointwiseKind kind, double delta, const Roles& role) -> std::optional<double> {
     std::optional<double> scale;
-    constexpr std::array kOthers{std::pair(1.0, 1.0), std::pair(0.37, 1.9), std::pair(2.2, 0.6)};
+    constexpr std::array kOthers{std::pair(1.0, 1.0),   std::pair(0.37, 1.9), std::pair(2.2, 0.6),
+                                 std::pair(-3.3, -0.7), std::pair(0.0, 53.1), std::pair(1013.0, 0.0)};
     for (const Point& point : points_of(kind, delta)) {
       for (const auto& [first, second] : kOthers) {
         const double values[] = {first, second};
         const double weight = role.weight < 0 ? 1 : values[role.weight];
         const double positive = role.positive < 0 ? 1 : values[role.positive] + role.offset;
-        const double computed = evaluate(point, first, second);
+        const double computed = evaluate(point.x, point.t, first, second);
         const double expected = weight * loss_of(kind, point.x, point.t, delta, positive);
         if (!scale) {
           if (expected == 0 || !std::isfinite(computed / expected) || computed == 0) return std::nullopt;
@@ -245,7 +369,7 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
   };
 
   // Outside of the probabilities a kernel gives what PyTorch does, and exporters write this and that.
-  const auto outside = [&](double x, double t) { return evaluate({x, t}, 0.37, 1.9); };
+  const auto outside = [&](double x, double t) { return evaluate(x, t, 0.37, 1.9); };
   const Range range = analysis_.fact(parts[prediction].value).range,
               target_range = analysis_.fact(parts[target].value).range;
   bool drops_negative = false;
@@ -259,6 +383,14 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
     return drops_negative || target_range.lo >= 0 || std::isnan(outside(-0.3, -0.4));
   };
 
+  // Not a number stays one, but for targets that are dropped.
+  const auto keeps_nan = [&](PointwiseKind kind) {
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    const bool drops_target = kind == PointwiseKind::kKlDivergence && drops_negative;
+    return !pieces.may_drop_nan() ||
+           (std::isnan(outside(kNan, 0.6)) && (drops_target || std::isnan(outside(0.3, kNan))));
+  };
+
   std::optional<Pair> best;
   for (const PointwiseKind kind : kKinds) {
     const bool has_delta = kind == PointwiseKind::kHuber || kind == PointwiseKind::kSmoothL1;
@@ -266,7 +398,8 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
       for (const Roles& role : roles) {
         if (role.positive >= 0 && kind != PointwiseKind::kBinaryLogits) continue;
         const auto scale = scale_of(kind, delta, role);
-        if (!scale || !agrees_outside(kind)) continue;
+        if (!scale || !agrees_outside(kind) || !keeps_nan(kind) || !pieces.are_those_of(kind, delta, evaluate))
+          continue;
         const auto other = [&](int index) {
           return index < 0 ? ValueId::kAbsent : parts[others[static_cast<std::size_t>(index)]].value;
         };
@@ -320,6 +453,11 @@ bool KernelMatcher::add_call(ValueId elements, const Pair& pair, const std::set<
     if (request.batch <= 0) return false;
   }
   const double scale = pair.scale * (chosen->is_negated ? -1 : 1);
+  // The factor is stored in the weight's dtype: of 16 bits it would lose digits there, or overflow.
+  const bool is_narrow = request.dtype == kernels::Dtype::kFloat16 || request.dtype == kernels::Dtype::kBFloat16;
+  if (is_narrow && std::abs(scale) != 1 &&
+      (pair.weight != ValueId::kAbsent || decode(*dtype(elements), encode(*dtype(elements), scale)) != scale))
+    return false;
   CallOperand weight{.value = pair.weight, .is_number = false, .scale = scale};
   if (pair.weight == ValueId::kAbsent && scale != 1) weight = {.is_number = true, .offset = scale};
   if (pair.weight == ValueId::kAbsent && scale == 1) weight = {};

@@ -59,6 +59,109 @@ TEST_F(Executing, WhatLooksLikeALossIsNotOne) {
             "part of `#3(Mul)`");
 }
 
+TEST_F(Executing, MasksSentinelsAndThresholdsAreKept) {
+  // Formulas that are a known loss but for some values of x, t or w, off those at which they are compared.
+  const std::string square = " s = Mul (d, d)\n", size = " a = Abs (d)\n",
+                    zero = " zero = Constant <value_float = 0.0> ()\n";
+  const auto constant = [](std::string_view name, std::string_view number) {
+    return fmt::format(" {} = Constant <value_float = {}> ()\n", name, number);
+  };
+  const std::string sentinel = constant("c", "-100.0"), large = constant("c", "300.0"), small = constant("c", "0.0001"),
+                    one = constant("one", "1.0"), half = constant("half", "0.5");
+  const auto kernel = [&](std::string_view body) {
+    return places(fmt::format("g (float[7, 5] x, float[7, 5] t, float[7, 5] w) => (y) {{\n d = Sub (x, t)\n{}\n"
+                              " y = ReduceMean <keepdims = 0> (e)\n}}",
+                              body),
+                  1e-5)
+        .at("y");
+  };
+  for (const std::string& body : std::initializer_list<std::string>{
+           square + zero + sentinel + " m = Equal (t, c)\n e = Where (m, zero, s)",
+           square + zero + " m = IsNaN (t)\n e = Where (m, zero, s)",
+           square + zero + " m = Equal (t, t)\n e = Where (m, s, zero)",
+           square + zero + " m = Equal (t, zero)\n e = Where (m, zero, s)",
+           size + sentinel + " m = Greater (t, c)\n f = Cast <to = 1> (m)\n e = Mul (a, f)",
+           square + large + " e = Clip (s, , c)",
+           size + large + " e = Min (a, c)",
+           square + zero + large + " m = Less (s, c)\n e = Where (m, s, zero)",
+           square + zero + small + " m = Less (s, c)\n e = Where (m, zero, s)",
+           square + one + large + constant("five", "5.0") +
+               " m = Greater (t, c)\n v = Where (m, five, one)\n e = Mul (s, v)",
+           square + large + " v = Min (w, c)\n e = Mul (s, v)",
+           square + " v = Relu (w)\n e = Mul (s, v)",
+           square + " u = Identity (x)\n r = Round (u)\n q = Sub (r, r)\n e = Add (s, q)",
+       })
+    EXPECT_EQ(kernel(body), "reduce mean") << body;
+  // What a kind's own pieces are written with.
+  EXPECT_EQ(kernel(square + " e = Identity (s)"), "pointwise_loss squared, mean");
+  EXPECT_EQ(kernel(square + " e = Mul (s, w)"), "pointwise_loss squared, mean");
+  EXPECT_EQ(kernel(zero + " m = Less (d, zero)\n n = Neg (d)\n e = Where (m, n, d)"), "pointwise_loss absolute, mean");
+  EXPECT_EQ(kernel(" g = Sign (d)\n e = Mul (d, g)"), "pointwise_loss absolute, mean");
+  EXPECT_EQ(kernel(square + size + half + one +
+                   " m = Less (a, one)\n q = Mul (s, half)\n l = Sub (a, half)\n"
+                   " e = Where (m, q, l)"),
+            "pointwise_loss smooth_l1, mean");
+}
+
+TEST_F(Executing, MasksOfDivergencesAndLogitsAreKept) {
+  const auto constant = [](std::string_view name, std::string_view number) {
+    return fmt::format(" {} = Constant <value_float = {}> ()\n", name, number);
+  };
+  const std::string zero = constant("zero", "0.0"), hundredth = constant("c", "0.01"), none = constant("c", "-1.0");
+  const auto divergence = [&](std::string_view elements) {
+    return places(fmt::format("g (float[7, 5] x, float[7, 5] u) => (y) {{\n t = Sigmoid (u)\n l = Log (t)\n"
+                              " d = Sub (l, x)\n k = Mul (t, d)\n{}\n y = ReduceMean <keepdims = 0> (e)\n}}",
+                              elements),
+                  1e-5)
+        .at("y");
+  };
+  EXPECT_EQ(divergence(zero + " m = Greater (t, zero)\n e = Where (m, k, zero)"), "pointwise_loss kl_divergence, mean");
+  EXPECT_EQ(divergence(zero + hundredth + " m = Greater (t, c)\n e = Where (m, k, zero)"), "reduce mean");
+  const auto logits = [&](std::string_view elements) {
+    return places(fmt::format("g (float[7, 5] x, float[7, 5] u) => (y) {{\n t = Sigmoid (u)\n p = Relu (x)\n"
+                              " q = Mul (x, t)\n a = Abs (x)\n b = Neg (a)\n h = Exp (b)\n{} i = Add (one, h)\n"
+                              " j = Log (i)\n r = Sub (p, q)\n z = Add (r, j)\n{}\n"
+                              " y = ReduceMean <keepdims = 0> (e)\n}}",
+                              constant("one", "1.0"), elements),
+                  1e-5)
+        .at("y");
+  };
+  EXPECT_EQ(logits(" e = Identity (z)"), "pointwise_loss binary_logits, mean");
+  EXPECT_EQ(logits(zero + none + " m = Equal (t, c)\n e = Where (m, zero, z)"), "reduce mean");
+  EXPECT_EQ(logits(zero + hundredth + " m = Greater (x, c)\n e = Where (m, z, zero)"), "reduce mean");
+}
+
+TEST_F(Executing, FactorsOfNarrowWeightsAreNotStoredInThem) {
+  const auto kernel = [&](std::string_view dtype, std::string_view factor) {
+    return places(fmt::format("g ({0}[7, 5] x, {0}[7, 5] t, {0}[7, 5] w) => (y) {{\n d = Sub (x, t)\n s = Mul (d, d)\n"
+                              " v = Mul (s, w)\n c = Constant <value = {0} {{{1}}}> ()\n e = Mul (v, c)\n"
+                              " y = ReduceMean <keepdims = 0> (e)\n}}",
+                              dtype, factor),
+                  4e-3)
+        .at("y");
+  };
+  EXPECT_EQ(kernel("float", "0.001"), "pointwise_loss squared, mean");
+  EXPECT_EQ(kernel("float16", "1000"), "reduce mean");
+  EXPECT_EQ(kernel("bfloat16", "0.001"), "reduce mean");
+}
+
+TEST_F(Executing, IntegersThatFloat64RoundsAreNoNumbersOfACall) {
+  for (const std::string_view number : {"9007199254740993", "-9007199254740993"}) {
+    const auto run = [&](std::string_view op, std::string_view result) {
+      (void)places(
+          fmt::format("g (int64[4] x) => ({} y) {{\n c = Constant <value = int64 {{{}}}> ()\n y = {} (x, c)\n}}",
+                      result, number, op),
+          0);
+    };
+    run("Add", "int64[4]");
+    run("Equal", "bool[4]");
+    (void)places(fmt::format("g (int64[4] x) => (y) {{\n c = Constant <value = int64 {{{}}}> ()\n"
+                             " p = Constant <value = int64[2] {{1, 2}}> ()\n y = Pad (x, p, c)\n}}",
+                             number),
+                 0);
+  }
+}
+
 TEST_F(Executing, TargetsThatAreNotProbabilities) {
   // As exporters write it, with targets below zero: one selects zero there, the other one has NaN.
   EXPECT_EQ(places("g (float[4, 3] x, float[4, 3] t) => (y) {\n l = Log (t)\n d = Sub (l, x)\n p = Mul (t, d)\n"

@@ -200,6 +200,13 @@ TEST_F(WrittenLossGradients, OfTheSideThatIsThePrediction) {
     of(fmt::format("{} d = Sub ({})\n s = Abs (d)\n n = Neg (s)\n y = ReduceSum <keepdims = 0> (n)\n}}", head, order),
        "p");
   }
+  // Of an autoencoder the target is what the prediction is made of.
+  for (const std::string_view order : {"p, x", "x, p"})
+    of(fmt::format(
+           "g (float[5, 4] x) => (y) <float[4, 4] w = {{1, 2, -1, 0.5, 3, 1, -2, 0.25, 1, 2, 0, -1, 1, 0, 2, 1}}> {{\n"
+           " p = MatMul (x, w)\n d = Sub ({})\n s = Mul (d, d)\n y = ReduceMean <keepdims = 0> (s)\n}}",
+           order),
+       "p");
   of("g (float[5, 3] x, float[5, 3] t) => (y) { y = tensorlint.HuberLoss <reduction = \"none\"> (x, t) }", "x");
 }
 

@@ -92,6 +92,20 @@ TEST_F(TwoDevices, CallsRunWhereTheModelPlacesThem) {
   EXPECT_EQ(executor_->plan().device_bytes, (std::vector<std::uint64_t>{2 * 288, 2 * 288}));
 }
 
+TEST_F(TwoDevices, NoCallIsOfNodesOfBoth) {
+  read(
+      "g (float[9, 8] x, float[9, 8] t) => (y) {\n a = tensorlint.Transfer <device = \"emulated:0\"> (x)\n"
+      " b = tensorlint.Transfer <device = \"emulated:0\"> (t)\n d = Sub (a, b)\n n = Neg (d)\n"
+      " c = tensorlint.Transfer <device = \"emulated:1\"> (n)\n s = Mul (c, c)\n m = ReduceMean <keepdims = 0> (s)\n"
+      " y = tensorlint.Transfer <device = \"cpu\"> (m)\n}");
+  ASSERT_EQ(run(), "");
+  const auto places = where();
+  EXPECT_EQ(places.at("d"), "emulated:0");
+  EXPECT_EQ(places.at("n"), "emulated:0");
+  EXPECT_EQ(places.at("s"), "emulated:1");
+  EXPECT_EQ(places.at("m"), "emulated:1");
+}
+
 TEST_F(TwoDevices, EveryWaitIsNeeded) {
   read(kPlaced);
   ASSERT_EQ(run(), "");
