@@ -228,7 +228,7 @@ class Check : public Command {
   std::string placement_ = "explicit";
 };
 
-const RegisterCommand<Check> kRegister;
+const RegisterCommand<Check> kRegisterCheck;
 
 }  // namespace
 }  // namespace tensorlint::cli

@@ -16,7 +16,7 @@
 namespace tensorlint::cli {
 namespace {
 
-constexpr std::string_view kFormats[] = {"text", "json"};
+constexpr std::string_view kContractFormats[] = {"text", "json"};
 
 struct ContractOptions {
   std::string model, format = "text";
@@ -35,8 +35,8 @@ class ContractCommand : public Command {
   }
 
   int run() override {
-    if (std::ranges::find(kFormats, options_.format) == std::end(kFormats))
-      return refuse(unknown_format(options_.format, kFormats));
+    if (std::ranges::find(kContractFormats, options_.format) == std::end(kContractFormats))
+      return refuse(unknown_format(options_.format, kContractFormats));
     const std::string path = input_path(options_.model);
     const auto settings = settings_of(path, options_.settings);
     if (!settings) return refuse(settings.error().message);
@@ -56,7 +56,7 @@ class ContractCommand : public Command {
   ContractOptions options_;
 };
 
-const RegisterCommand<ContractCommand> kRegister;
+const RegisterCommand<ContractCommand> kRegisterContractCommand;
 
 }  // namespace
 }  // namespace tensorlint::cli

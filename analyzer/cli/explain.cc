@@ -40,7 +40,7 @@ class Explain : public Command {
   std::string rule_;
 };
 
-const RegisterCommand<Explain> kRegister;
+const RegisterCommand<Explain> kRegisterExplain;
 
 }  // namespace
 }  // namespace tensorlint::cli

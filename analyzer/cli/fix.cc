@@ -19,6 +19,7 @@
 #include "analyzer/rules/engine.h"
 #include "base/escape.h"
 #include "base/file_bytes.h"
+#include "base/lines.h"
 #include "base/output.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
@@ -42,11 +43,7 @@ std::string people(std::string_view text) { return escape_for_display(text, 2000
 /// The lines of a report, each escaped by itself.
 std::string people_lines(std::string_view text) {
   std::string lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines += people(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines += people(take_line(text)) + "\n";
   return lines;
 }
 
@@ -192,7 +189,7 @@ class FixCommand : public Command {
   FixOptions options_;
 };
 
-const RegisterCommand<FixCommand> kRegister;
+const RegisterCommand<FixCommand> kRegisterFixCommand;
 
 }  // namespace
 }  // namespace tensorlint::cli

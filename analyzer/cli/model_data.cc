@@ -90,27 +90,28 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 /// One line on a terminal that says how far copying is; silent elsewhere.
-class Progress {
+class CopyProgress {
  public:
-  explicit Progress(std::uint64_t total)
+  explicit CopyProgress(std::uint64_t total)
       : total_(total), shown_(total >= kWorthProgress && ::isatty(STDERR_FILENO) == 1) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (last_) write_stderr("\r\x1b[K");
+  CopyProgress(const CopyProgress&) = delete;
+  CopyProgress& operator=(const CopyProgress&) = delete;
+  ~CopyProgress() {
+    if (written_) write_stderr("\r\x1b[K");
   }
   void add(std::uint64_t bytes) {
     done_ += bytes;
     const auto now = std::chrono::steady_clock::now();
-    if (!shown_ || (last_ && now - *last_ < std::chrono::milliseconds(250))) return;
-    last_ = now;
+    if (!shown_ || now < due_) return;
+    due_ = now + std::chrono::milliseconds(250);
+    written_ = true;
     write_stderr(fmt::format("\rcopying weights: {} of {}\x1b[K", size_text(done_), size_text(total_)));
   }
 
  private:
   std::uint64_t total_, done_ = 0;
-  bool shown_;
-  std::optional<std::chrono::steady_clock::time_point> last_;
+  bool shown_, written_ = false;
+  std::chrono::steady_clock::time_point due_{};
 };
 
 /// A data file beside the model that was read. Not held open: there may be thousands.
@@ -173,7 +174,7 @@ bool same_bytes(int a, int b, std::uint64_t size) {
 }
 
 /// Copies a file's bytes; holes stay holes. Errors: what the system says; the file was cut while it was copied.
-std::optional<std::string> copy_bytes(const Data& data, int from, int to, Progress& progress) {
+std::optional<std::string> copy_bytes(const Data& data, int from, int to, CopyProgress& progress) {
   const std::uint64_t size = data.size();
   for (std::uint64_t offset = next_data(from, 0, size); offset < size; offset = next_data(from, offset, size)) {
     const ::off_t hole = ::lseek(from, static_cast<::off_t>(offset), SEEK_HOLE);
@@ -223,7 +224,7 @@ Result<There> what_is_at(const std::string& output, const Data& data, const Exte
 
 /// Copies one data file to its place below `root`, making the folders that are missing. Links are not followed there.
 std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const std::string& output,
-                                          const Descriptor& root, Made& made, Progress& progress) {
+                                          const Descriptor& root, Made& made, CopyProgress& progress) {
   const Result<ExternalFile> from = open_external_file(model, data.location);
   if (!from) return from.error().message;
   if (!unchanged(data, from->descriptor())) return kChanged;
@@ -341,7 +342,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   std::string text;
   if (!missing.empty()) {
     if (!root.ok()) return Error{fmt::format("cannot write {}: {}", output, std::strerror(errno)), {}};
-    Progress progress(total);
+    CopyProgress progress(total);
     for (const Data& data : missing) {
       if (const auto fault = copy_data_file(model.path, data, output, root, made, progress))
         return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location,

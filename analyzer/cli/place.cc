@@ -120,7 +120,7 @@ class PlaceCommand : public Command {
   PlaceOptions options_;
 };
 
-const RegisterCommand<PlaceCommand> kRegister;
+const RegisterCommand<PlaceCommand> kRegisterPlaceCommand;
 
 }  // namespace
 }  // namespace tensorlint::cli

@@ -14,7 +14,7 @@
 namespace tensorlint::cli {
 namespace {
 
-constexpr std::string_view kFormats[] = {"text", "json"};
+constexpr std::string_view kListFormats[] = {"text", "json"};
 
 std::string rules_text() {
   std::string text;
@@ -45,7 +45,8 @@ std::string rules_json() {
 }
 
 int run_rules(std::string_view format) {
-  if (std::ranges::find(kFormats, format) == std::end(kFormats)) return refuse(unknown_format(format, kFormats));
+  if (std::ranges::find(kListFormats, format) == std::end(kListFormats))
+    return refuse(unknown_format(format, kListFormats));
   const auto error = write_stdout(format == "json" ? rules_json() : rules_text());
   return error ? refuse(error->message) : kExitClean;
 }
@@ -64,7 +65,7 @@ class Rules : public Command {
   std::string format_ = "text";
 };
 
-const RegisterCommand<Rules> kRegister;
+const RegisterCommand<Rules> kRegisterRules;
 
 }  // namespace
 }  // namespace tensorlint::cli

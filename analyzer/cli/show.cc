@@ -18,7 +18,7 @@ namespace {
 
 using passes::Pass;
 
-constexpr std::string_view kFormats[] = {"text", "json"}, kPlannedFormats[] = {"html"};
+constexpr std::string_view kShowFormats[] = {"text", "json"}, kPlannedFormats[] = {"html"};
 
 struct ShowOptions {
   std::vector<std::string> models;  ///< JSON of several models: one document a line
@@ -81,8 +81,8 @@ std::optional<Error> show_one(const std::string& argument, const std::string& he
 }
 
 int run_show(const ShowOptions& options) {
-  if (std::ranges::find(kFormats, options.format) == std::end(kFormats))
-    return refuse(unknown_format(options.format, kFormats, kPlannedFormats));
+  if (std::ranges::find(kShowFormats, options.format) == std::end(kShowFormats))
+    return refuse(unknown_format(options.format, kShowFormats, kPlannedFormats));
   int code = kExitClean;
   for (const std::string& path : options.models) {
     const std::string gap = &path == options.models.data() ? "" : "\n";
@@ -117,7 +117,7 @@ class Show : public Command {
   ShowOptions options_;
 };
 
-const RegisterCommand<Show> kRegister;
+const RegisterCommand<Show> kRegisterShow;
 
 }  // namespace
 }  // namespace tensorlint::cli

@@ -79,7 +79,7 @@ class Why : public Command {
   WhyOptions options_;
 };
 
-const RegisterCommand<Why> kRegister;
+const RegisterCommand<Why> kRegisterWhy;
 
 }  // namespace
 }  // namespace tensorlint::cli

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr int kSchema = 1;
-constexpr std::size_t kMaxDepth = 8;  // a baseline has 3
+constexpr std::size_t kMaxBrackets = 8;  // a baseline has 3
 
 /// Values in one another, brackets in strings aside: copying JSON recurses once for each.
 bool nests_deeper(std::string_view json, std::size_t limit) {
@@ -52,7 +52,7 @@ Result<Baseline> Baseline::read(const std::string& path) {
   const Result<std::string> text = read_small_file(path, kMaxBytes);
   if (!text) return Error{fmt::format("baseline {}: {}", path, text.error().message), {}};
   const auto wrong = [&](std::string_view what) { return Error{fmt::format("baseline {}: {}", path, what), {}}; };
-  if (nests_deeper(*text, kMaxDepth)) return wrong("not a baseline of --write-baseline: nested too deeply");
+  if (nests_deeper(*text, kMaxBrackets)) return wrong("not a baseline of --write-baseline: nested too deeply");
   // Not ordered: keys of an ordered object are looked for one by one.
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json.contains("findings") || !json["findings"].is_array())

@@ -14,7 +14,7 @@ namespace tensorlint::config {
 namespace {
 
 /// toml++ recurses once for each part of a key and each value in another one. No file of ours needs more than 3.
-constexpr std::size_t kMaxKeyParts = 16, kMaxDepth = 32;
+constexpr std::size_t kMaxKeyParts = 16, kMaxNestedBrackets = 32;
 
 /// Finds what nests too deep for a recursive parser, before there is one. Strings and comments are distinguished from
 /// keys as toml++ does it; text that it would refuse may be taken either way.
@@ -39,7 +39,8 @@ class NestingScan {
         case '[':
         case '{':
           dots_ = 0;
-          if (++depth_ > kMaxDepth) return fmt::format("brackets are nested deeper than {}", kMaxDepth);
+          if (++depth_ > kMaxNestedBrackets)
+            return fmt::format("brackets are nested deeper than {}", kMaxNestedBrackets);
           break;
         case ']':
         case '}':

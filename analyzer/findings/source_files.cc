@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/file_bytes.h"
+#include "base/lines.h"
 
 namespace tensorlint::findings {
 namespace {
@@ -24,14 +25,6 @@ constexpr std::size_t kMaxComponents = 256, kMaxLookups = std::size_t{1} << 16;
 bool is_below(const fs::path& path, const fs::path& folder) {
   return std::distance(folder.begin(), folder.end()) < std::distance(path.begin(), path.end()) &&
          std::equal(folder.begin(), folder.end(), path.begin());
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
 }
 
 }  // namespace
@@ -153,6 +146,7 @@ std::string_view SourceFiles::File::line(std::uint32_t number) const {
     if (rest.empty()) return {};
     line = take_line(rest);
   }
+  if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyzer/findings/kept.h"
 #include "base/escape.h"
+#include "base/lines.h"
 
 namespace tensorlint::findings {
 namespace {
@@ -19,13 +20,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
 }
 
 /// `File "train.py", line 41, in forward`

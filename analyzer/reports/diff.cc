@@ -1,4 +1,5 @@
 #include "analyzer/reports/diff.h"
+#include "base/lines.h"
 
 #include <fmt/format.h>
 
@@ -18,11 +19,7 @@ using Lines = std::vector<std::string_view>;
 
 Lines lines_of(std::string_view text) {
   Lines lines;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
+  while (!text.empty()) lines.push_back(take_line(text));
   return lines;
 }
 

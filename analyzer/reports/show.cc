@@ -23,7 +23,7 @@
 namespace tensorlint::reports {
 namespace {
 
-constexpr std::size_t kMessageLength = 2000;
+constexpr std::size_t kFactLength = 2000;
 constexpr std::size_t kShownOperands = 32;  // of a node, on a line
 
 /// Why dims of a value's shape are not known, as far as the operands of its node do not have that already; nothing
@@ -105,7 +105,7 @@ std::string fact_text(const dataflow::Analysis& analysis, ValueId value, ExtentN
   const FactId id = names.name(analysis.fact_id(value));
   const Fact& fact = facts.fact(id);
   const std::string contents = contents_text(facts, fact);
-  return escape_for_display(facts.to_text(id), kMessageLength) + (contents.empty() ? bounds_text(fact) : contents);
+  return escape_for_display(facts.to_text(id), kFactLength) + (contents.empty() ? bounds_text(fact) : contents);
 }
 
 bool ShowFilter::matches(const Model& model, NodeId id, findings::LocationResolver& locations) const {

@@ -22,7 +22,7 @@ constexpr std::int64_t kWidth = 2;
 constexpr std::size_t kSmallModel = 512;
 
 /// Where a call is known to ask for a size.
-constexpr ProbeBudget kBudget{.visits = 1U << 19, .probes = 96};
+constexpr ProbeBudget kSizeBudget{.visits = 1U << 19, .probes = 96};
 
 class SingleSizeSearch {
  public:
@@ -160,7 +160,7 @@ bool may_ask(const Prober& prober) {
 
 SingleSizes find_single_sizes(const dataflow::Analysis& analysis, const dataflow::AnalysisOptions& options) {
   SingleSizes result;
-  Prober prober(analysis, options, kBudget);
+  Prober prober(analysis, options, kSizeBudget);
   if (prober.extents().empty() || !may_ask(prober)) return result;
   if (prober.probes_left() < kUsualSizes.size()) {
     result.left_out = true;

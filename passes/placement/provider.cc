@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/lines.h"
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
@@ -238,9 +239,7 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
   };
   while (!text.empty()) {
     ++line_number;
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_line(text);
     if (line.ends_with('\r')) line.remove_suffix(1);
     line = line.substr(0, line.find('#'));
     const std::string_view first = next_word(line);

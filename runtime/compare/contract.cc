@@ -11,6 +11,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/escape.h"
+#include "base/lines.h"
 #include "runtime/interpreter/evaluator.h"
 
 namespace tensorlint::compare {
@@ -182,9 +183,7 @@ Result<Contract> parse_contract(std::string_view text) {
   std::size_t line = 0;
   while (!text.empty()) {
     ++line;
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const auto words = words_of(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto words = words_of(take_line(text));
     if (words.empty()) continue;
     if (const auto fault = take(contract, words)) return Error{fmt::format("line {}: {}", line, *fault), {}};
   }

@@ -14,7 +14,7 @@ using runtime::HostTensor;
 
 namespace {
 
-constexpr std::size_t kFewElements = 64;               // say nothing about a share
+constexpr std::size_t kFewPoints = 64;                 // say nothing about a share
 constexpr std::size_t kEnough = std::size_t{1} << 16;  // elements, evenly taken, for any share that matters
 
 struct Point {
@@ -50,7 +50,7 @@ EffectShare share_of(const HostTensor& reference, const HostTensor& affected, co
         seen.insert(std::bit_cast<std::uint64_t>(point.reference)).second)
       points.push_back(point);
   }
-  if (points.size() < kFewElements) return {};
+  if (points.size() < kFewPoints) return {};
   take_slopes_off(points);
   double products = 0, squares = 0;
   for (const Point& point : points) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/lines.h"
 #include "base/version.h"
 #include "runtime/compare/report_facts.h"
 
@@ -71,9 +72,7 @@ Json node_json(const NodeResult& result, const ReportedModel& reported) {
 SourceLines parse_locations(std::string_view text) {
   SourceLines locations;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_line(text);
     std::uint32_t node = 0;
     SourceLine at;
     const std::string_view id = next_field(line);

@@ -31,7 +31,7 @@ struct KernelOperators {
   DTypeSet indices = {};       ///< of the first type variable, where these are others
 };
 
-constexpr KernelOperators kOperators[] = {
+constexpr KernelOperators kKernelOperators[] = {
     {"", "ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceSumSquare", kElements, "axes known before the run"},
     {"", "ReduceMean ReduceL2 ReduceLogSum ReduceLogSumExp", kFloats, "axes known before the run"},
     {"", "ArgMax ArgMin", kElements, ""},
@@ -74,7 +74,7 @@ constexpr KernelOperators kOperators[] = {
 };
 
 const KernelOperators* operators_of(const OpSchema& schema) {
-  for (const KernelOperators& group : kOperators) {
+  for (const KernelOperators& group : kKernelOperators) {
     if (group.domain != schema.domain) continue;
     for (std::string_view rest = group.names; !rest.empty();) {
       const std::size_t space = std::min(rest.find(' '), rest.size());

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include "runtime/compare/report_facts.h"
 #include "runtime/compare/reproduction.h"
 #include "runtime/run/inputs.h"
+#include "runtime/run/options.h"
 #include "runtime/run/process.h"
 #include "runtime/values/parallel.h"
 
@@ -40,12 +40,6 @@ struct CompareArguments {
 };
 
 int refuse(std::string_view message) { return runtime::refuse("compare", message); }
-
-template <typename Number>
-bool read_number(std::string_view text, Number& to) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool set(CompareArguments& to, std::string_view name, const std::string& value) {
   if (name == "model") return to.model = value, true;

@@ -1,6 +1,5 @@
 #include "runtime/run/options.h"
 
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -8,12 +7,6 @@
 
 namespace tensorlint::runtime {
 namespace {
-
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "model") return to.model = value, true;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +39,13 @@ struct RunArguments {
   int threads = 0;           ///< 0: as many as the machine has, within reason
   std::uint64_t repeat = 1;  ///< runs, of which the last one is shown, and those after the second are timed
 };
+
+/// Whether the text is a number, and nothing else.
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
 
 Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments);
 

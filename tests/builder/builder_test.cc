@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "onnx.pb.h"
+#include "tests/builder/parsed.h"
 
 namespace tensorlint::builder {
 namespace {
@@ -33,12 +34,6 @@ std::string metadata_of(const ::onnx::NodeProto& node, std::string_view key) {
   for (const auto& entry : node.metadata_props())
     if (entry.key() == key) return entry.value();
   return {};
-}
-
-::onnx::ModelProto parsed(const Builder& builder) {
-  ::onnx::ModelProto model;
-  EXPECT_TRUE(model.ParseFromString(builder.serialized()));
-  return model;
 }
 
 TEST(Builder, SaysWhatAValueIsAtOnce) {

@@ -5,19 +5,13 @@
 #include <limits>
 #include <source_location>
 
-#include "onnx.pb.h"
 #include "tensorlint/builder.h"
+#include "tests/builder/parsed.h"
 
 namespace tensorlint::builder {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-::onnx::ModelProto parsed(const Builder& builder) {
-  ::onnx::ModelProto model;
-  EXPECT_TRUE(model.ParseFromString(builder.serialized()));
-  return model;
-}
 
 TEST(BuilderLayers, ReshapeTakesNames) {
   Builder graph;

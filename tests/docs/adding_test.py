@@ -23,9 +23,15 @@ sys.path.insert(0, str(ROOT / "docs" / "tools"))
 
 import new_files
 
-# A source that is compiled as a new one in its folder would be.
-ALIKE = {"analyzer/rules/": "analyzer/rules/value/sources.cc", "analyzer/reports/": "analyzer/reports/formats/json.cc", "analyzer/cli/": "analyzer/cli/show.cc",
-         "ir/ops/entries/": "ir/ops/entries/softmax.cc", "passes/": "passes/losses/loss_sites.cc", "tests/": "tests/ops/reduction_test.cc"}
+# A new source of a folder is compiled as those of this target are.
+ALIKE = {
+    "analyzer/rules/": "analyzer/CMakeFiles/tensorlint_rules.dir/",
+    "analyzer/reports/": "analyzer/CMakeFiles/tensorlint_report_formats.dir/",
+    "analyzer/cli/": "analyzer/CMakeFiles/tensorlint.dir/",
+    "ir/ops/entries/": "ir/CMakeFiles/tensorlint_ops.dir/",
+    "passes/": "passes/CMakeFiles/tensorlint_losses.dir/",
+    "tests/": "tests/CMakeFiles/tensorlint_tests.dir/",
+}
 SCAFFOLDS = ["rule dtype/scaffolded-rule", "op com.microsoft.ScaledSiLU", "report scaffolded", "command scaffold"]
 # Not the rule's: it would report what the scaffolded one reports, which is the same under another name.
 PAGES = ["operator", "pass", "report", "command"]
@@ -47,10 +53,9 @@ def copy_tree() -> None:
             shutil.copy2(ROOT / name, COPY / name)
 
 
-def compile_new(source: str, alike: str, commands: dict[str, str]) -> str:
-    """The object of a source of the copy. Headers are those of the copy, too."""
-    command = commands[str(ROOT / alike) if not alike.startswith("/") else alike]
-    words = shlex.split(command)
+def compile_new(source: str, alike: str) -> str:
+    """The object of a source of the copy, by the command for one alike. Headers are those of the copy, too."""
+    words = shlex.split(alike)
     target = OUT / (source.replace("/", "_") + ".o")
     words[words.index("-o") + 1] = str(target)
     words[words.index("-c") + 1] = str(COPY / source)
@@ -89,16 +94,20 @@ class AddingTest(unittest.TestCase):
         cls.new = sorted(str(path.relative_to(COPY)) for path in COPY.rglob("*") if path.is_file() and path not in before)
 
         entries = json.loads((BUILD / "compile_commands.json").read_text())
-        commands = {entry["file"]: entry["command"] for entry in entries}
+        commands = [entry["command"] for entry in entries if "cmake_pch" not in entry["file"]]
         # The pages that are compiled in, with the new ones.
-        (pages,) = (file for file in commands if file.endswith("/rule_page.cc"))
+        ((pages, page_command),) = ((entry["file"], entry["command"]) for entry in entries if entry["file"].endswith("/rule_page.cc"))
         embed = run(["ninja", "-t", "commands", str(Path(pages).relative_to(BUILD))], BUILD).splitlines()[-1]
         run(["bash", "-c", embed.replace(f"{ROOT}/docs/rules", f"{COPY}/docs/rules").replace(f"-DOUTPUT={pages}", f"-DOUTPUT={COPY}/rule_page.cc")], BUILD)
 
-        sources = {name: next(alike for folder, alike in ALIKE.items() if name.startswith(folder)) for name in cls.new if name.endswith(".cc")}
-        sources["rule_page.cc"] = pages
+        def alike(name: str) -> str:
+            target = next(target for folder, target in ALIKE.items() if name.startswith(folder))
+            return next(command for command in commands if f" -o {target}" in command)
+
+        sources = {name: alike(name) for name in cls.new if name.endswith(".cc")}
+        sources["rule_page.cc"] = page_command
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = dict(zip(sources, pool.map(lambda name: compile_new(name, sources[name], commands), sources), strict=True))
+            objects = dict(zip(sources, pool.map(lambda name: compile_new(name, sources[name]), sources), strict=True))
         cls.tests = link("bin/tensorlint_tests", [path for name, path in objects.items() if not name.startswith("analyzer/cli/")])
         cls.program = link("bin/tensorlint", [path for name, path in objects.items() if not name.startswith("tests/")])
 

@@ -181,9 +181,9 @@ TEST(ExplicitTransfers, AreRefusedForModelsWithErrors) {
 
 // ---- random models
 
-class Maker {
+class ModelMaker {
  public:
-  explicit Maker(std::uint32_t seed) : random_(seed) {}
+  explicit ModelMaker(std::uint32_t seed) : random_(seed) {}
 
   std::string make() {
     extent_ = pick({"1000", "100000", "10000000"});
@@ -311,7 +311,7 @@ class Maker {
 TEST(ExplicitTransfers, OfRandomModelsPassTheCheck) {
   int with_transfers = 0, inside = 0, handed_out = 0;
   for (int seed = 0; seed < kModels; ++seed) {
-    const std::string text = Maker(static_cast<std::uint32_t>(seed)).make();
+    const std::string text = ModelMaker(static_cast<std::uint32_t>(seed)).make();
     const Placed out = placed(text);
     ASSERT_EQ(out.problem, "") << "seed " << seed << "\n" << text << "\n" << (out.model ? to_text(*out.model) : "");
     ASSERT_EQ(wiring(*out.model), out.wiring_before) << "seed " << seed << "\n" << text;
@@ -330,7 +330,7 @@ TEST(ExplicitTransfers, OfRandomModelsPassTheCheck) {
 TEST(ExplicitTransfers, CostLeastOfAllSplits) {
   int split = 0;
   for (int seed = 0; seed < kModels / 10; ++seed) {
-    const std::string text = Maker(static_cast<std::uint32_t>(seed)).make_line(seed % 9 + 1);
+    const std::string text = ModelMaker(static_cast<std::uint32_t>(seed)).make_line(seed % 9 + 1);
     const Placed out = placed(text);
     ASSERT_EQ(out.problem, "") << text;
     const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\n" + text, "m");

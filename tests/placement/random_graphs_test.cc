@@ -77,9 +77,9 @@ struct Program {
 
 // ---- making programs
 
-class Maker {
+class ProgramMaker {
  public:
-  explicit Maker(std::uint32_t seed) : random_(seed) {}
+  explicit ProgramMaker(std::uint32_t seed) : random_(seed) {}
 
   Program make() {
     for (int i = 0, n = number(2, 4); i < n; ++i) {
@@ -606,7 +606,7 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
   const std::size_t graphs = graph_count();
   std::size_t compared = 0, failing = 0, may = 0, late = 0, witnesses = 0, weaker = 0;
   for (std::uint32_t seed = 1; compared < graphs && !HasFailure(); ++seed) {
-    const Program program = Maker(seed).make();
+    const Program program = ProgramMaker(seed).make();
     std::map<std::string, std::set<std::string>> devices;
     const auto expected = truths(program, devices);
     if (!expected) continue;

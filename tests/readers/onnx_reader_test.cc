@@ -25,19 +25,19 @@ using wire::Message;
 using Kind = StructureFault::Kind;
 
 /// The bytes must outlive the model; the model keeps them.
-Result<Model> read(std::string_view bytes) {
+Result<Model> read_bytes(std::string_view bytes) {
   const auto kept = std::make_shared<const std::string>(bytes);
   return read_onnx_bytes(*kept, "test.onnx", kept);
 }
 
 Model read_ok(std::string_view bytes) {
-  Result<Model> model = read(bytes);
+  Result<Model> model = read_bytes(bytes);
   EXPECT_TRUE(model.ok()) << (model.ok() ? "" : model.error().message);
   return model.ok() ? std::move(model).value() : Model{};
 }
 
-std::string error_of(std::string_view bytes) {
-  const Result<Model> model = read(bytes);
+std::string error_of_bytes(std::string_view bytes) {
+  const Result<Model> model = read_bytes(bytes);
   EXPECT_FALSE(model.ok());
   return model.ok() ? "" : model.error().message;
 }
@@ -220,7 +220,7 @@ TEST(OnnxReader, ChecksOpsetImports) {
   EXPECT_EQ(model.op(model.node(NodeId{0})).opset, 0);
   Message many;
   for (int i = 0; i < 1025; ++i) many.bytes(8, wire::opset(fmt::format("d{}", i), 1));
-  EXPECT_TRUE(contains(error_of(wire::model(graph).raw(many)), "more than 1,024 opset imports"));
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(graph).raw(many)), "more than 1,024 opset imports"));
 }
 
 TEST(OnnxReader, ReadsEveryKindOfAttribute) {
@@ -389,7 +389,7 @@ TEST(OnnxReader, ReadsTypes) {
   for (int i = 0; i < 15; ++i) deep = Message().bytes(4, Message().bytes(1, deep));
   EXPECT_TRUE(read_type(deep).faults.empty());
   deep = Message().bytes(4, Message().bytes(1, deep));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, deep)))),
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, deep)))),
                        "types nested deeper than 16"));
 }
 
@@ -546,19 +546,22 @@ TEST(OnnxReader, SkipsWhatItDoesNotKnow) {
 
 TEST(OnnxReader, RefusesWhatIsNoModel) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(error_of(""), "`test.onnx` is empty");
-  EXPECT_TRUE(contains(error_of("\x89PNG\r\n\x1a\n and so on"), "not an ONNX model: the file is a PNG image"));
+  EXPECT_EQ(error_of_bytes(""), "`test.onnx` is empty");
+  EXPECT_TRUE(contains(error_of_bytes("\x89PNG\r\n\x1a\n and so on"), "not an ONNX model: the file is a PNG image"));
+  EXPECT_TRUE(contains(error_of_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+                       "a Git LFS pointer"));
+  EXPECT_TRUE(contains(error_of_bytes("PK\x03\x04 archive"), "a ZIP archive"));
+  EXPECT_TRUE(contains(error_of_bytes("The quick brown fox jumps over the lazy dog\n"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of_bytes("{\"model\": 1}"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of_bytes("\n\n\n\n"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of_bytes("\0"sv), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of_bytes(Message().varint(1, 8)), "it has no graph"));
   EXPECT_TRUE(
-      contains(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "a Git LFS pointer"));
-  EXPECT_TRUE(contains(error_of("PK\x03\x04 archive"), "a ZIP archive"));
-  EXPECT_TRUE(contains(error_of("The quick brown fox jumps over the lazy dog\n"), "not an ONNX model"));
-  EXPECT_TRUE(contains(error_of("{\"model\": 1}"), "not an ONNX model"));
-  EXPECT_TRUE(contains(error_of("\n\n\n\n"), "not an ONNX model"));
-  EXPECT_TRUE(contains(error_of("\0"sv), "not an ONNX model"));
-  EXPECT_TRUE(contains(error_of(Message().varint(1, 8)), "it has no graph"));
-  EXPECT_TRUE(contains(error_of(Message().bytes(7, "").bytes(8, wire::opset("", 18))), "the model has no ir_version"));
-  EXPECT_TRUE(contains(error_of(Message().varint(1, 2).bytes(7, "")), "IR version 2: only 3 and later are understood"));
-  EXPECT_TRUE(contains(error_of(Message().varint(1, static_cast<std::uint64_t>(-1)).bytes(7, "")), "IR version -1"));
+      contains(error_of_bytes(Message().bytes(7, "").bytes(8, wire::opset("", 18))), "the model has no ir_version"));
+  EXPECT_TRUE(
+      contains(error_of_bytes(Message().varint(1, 2).bytes(7, "")), "IR version 2: only 3 and later are understood"));
+  EXPECT_TRUE(
+      contains(error_of_bytes(Message().varint(1, static_cast<std::uint64_t>(-1)).bytes(7, "")), "IR version -1"));
   // Newer ones are read: what is unknown in them is skipped.
   EXPECT_EQ(read_ok(Message().varint(1, 99).bytes(7, "").bytes(8, wire::opset("", 18))).ir_version, 99);
 }
@@ -596,18 +599,18 @@ TEST(OnnxReader, ConsumesTheWholeFile) {
        "truncated: field 5 runs past"},
   };
   for (const Case& c : cases) {
-    const Result<Model> model = read(Message().raw(good).raw(c.tail));
+    const Result<Model> model = read_bytes(Message().raw(good).raw(c.tail));
     ASSERT_FALSE(model.ok()) << c.message;
     EXPECT_TRUE(contains(model.error().message, std::string(c.message)));
     EXPECT_TRUE(model.error().message.ends_with(")"));
     EXPECT_GE(model.error().position.offset, good.text().size());
   }
-  EXPECT_TRUE(contains(error_of(Message().raw(good).raw("\0"sv)), at_end));
+  EXPECT_TRUE(contains(error_of_bytes(Message().raw(good).raw("\0"sv)), at_end));
 }
 
 TEST(OnnxReader, RefusesCutPackedNumbers) {
   const auto initializer = [](const Message& tensor) {
-    return error_of(wire::model(Message().bytes(5, Message().raw(tensor).bytes(8, "w"))));
+    return error_of_bytes(wire::model(Message().bytes(5, Message().raw(tensor).bytes(8, "w"))));
   };
   EXPECT_TRUE(contains(initializer(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde")), "field 4 is cut"));
   EXPECT_TRUE(contains(initializer(Message().varint(1, 1).varint(2, 11).bytes(10, "abcdefg")), "field 10 is cut"));
@@ -715,7 +718,7 @@ TEST(OnnxReader, RefusesEveryTruncation) {
   // Cut at a boundary of top-level fields, a file is a smaller well-formed model; anywhere else it is an error.
   int accepted = 0;
   for (std::size_t size = 1; size < good.text().size(); ++size)
-    accepted += read(good.text().substr(0, size)).ok() ? 1 : 0;
+    accepted += read_bytes(good.text().substr(0, size)).ok() ? 1 : 0;
   EXPECT_EQ(accepted, 1);
 }
 
@@ -734,7 +737,7 @@ TEST(OnnxReader, SurvivesEveryFlippedByte) {
     for (int value = 0; value < 256; ++value) {
       std::string bytes = good;
       bytes[at] = static_cast<char>(value);
-      const Result<Model> model = read(bytes);
+      const Result<Model> model = read_bytes(bytes);
       if (!model) {
         EXPECT_FALSE(model.error().message.empty());
         continue;
@@ -748,20 +751,21 @@ TEST(OnnxReader, SurvivesEveryFlippedByte) {
 }
 
 TEST(OnnxReader, RefusesWrongWireTypes) {
-  EXPECT_TRUE(
-      contains(error_of(wire::model(Message().varint(1, 5))), "field `GraphProto.node` has wire type 0 instead of 2"));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(1, Message().varint(1, 5)))),
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message().varint(1, 5))),
+                       "field `GraphProto.node` has wire type 0 instead of 2"));
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message().bytes(1, Message().varint(1, 5)))),
                        "field `NodeProto.input` has wire type 0 instead of 2"));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(5, Message().varint(4, 5)))),
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message().bytes(5, Message().varint(4, 5)))),
                        "field `TensorProto.data` has wire type 0 instead of 5"));
-  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(3, "x"))),
+  EXPECT_TRUE(contains(error_of_bytes(model_with_attribute(Message().bytes(1, "a").bytes(3, "x"))),
                        "field `AttributeProto.i` has wire type 2 instead of 0"));
-  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(7, "abc"))), "truncated"));
-  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(8, "\x80"))), "truncated"));
+  EXPECT_TRUE(contains(error_of_bytes(model_with_attribute(Message().bytes(1, "a").bytes(7, "abc"))), "truncated"));
+  EXPECT_TRUE(contains(error_of_bytes(model_with_attribute(Message().bytes(1, "a").bytes(8, "\x80"))), "truncated"));
 }
 
 TEST(OnnxReader, RefusesTwoGraphs) {
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(2, "a")).bytes(7, "")), "a second `ModelProto.graph`"));
+  EXPECT_TRUE(
+      contains(error_of_bytes(wire::model(Message().bytes(2, "a")).bytes(7, "")), "a second `ModelProto.graph`"));
 }
 
 TEST(OnnxReader, NestsGraphsToADepthOf64) {
@@ -773,14 +777,14 @@ TEST(OnnxReader, NestsGraphsToADepthOf64) {
     return wire::model(graph);
   };
   EXPECT_EQ(read_ok(nested(64)).graphs.size(), 64U);
-  EXPECT_TRUE(contains(error_of(nested(65)), "graphs nested deeper than 64"));
-  EXPECT_TRUE(contains(error_of(nested(2000)), "graphs nested deeper than 64"));
+  EXPECT_TRUE(contains(error_of_bytes(nested(65)), "graphs nested deeper than 64"));
+  EXPECT_TRUE(contains(error_of_bytes(nested(2000)), "graphs nested deeper than 64"));
 }
 
 TEST(OnnxReader, RefusesDeepGroups) {
   Message groups;
   for (int i = 0; i < 100'000; ++i) groups.tag(99, 3);
-  EXPECT_TRUE(contains(error_of(wire::model(Message()).raw(groups)), "groups nested deeper than 64"));
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message()).raw(groups)), "groups nested deeper than 64"));
 }
 
 /// Some small message many times over, in places where each costs memory.
@@ -805,7 +809,7 @@ TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
       in_attribute(flood(Message().bytes(11, ""))),                       // graphs
       wire::model(Message()).raw(flood(Message().bytes(25, ""))).text(),  // functions
   };
-  for (const std::string& bytes : floods) EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
+  for (const std::string& bytes : floods) EXPECT_TRUE(contains(error_of_bytes(bytes), "too many tiny messages"));
 }
 
 TEST(OnnxReader, OpensRegularFilesOnly) {

@@ -6,22 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "ir/text/reader.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/values/codec.h"
+#include "tests/runtime/read_graph.h"
 
 namespace tensorlint::runtime {
 namespace {
 
-constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 constexpr auto kNode = static_cast<NodeId>(1);
-
-Model read(std::string_view graph) {
-  Result<Model> model =
-      read_onnx_text("<ir_version: 10, opset_import: [\"\": 18]>\n" + std::string(graph), "m.onnxtxt");
-  if (!model) ADD_FAILURE() << model.error().message;
-  return *std::move(model);
-}
 
 HostTensor numbers(std::vector<double> elements, Memory& memory) {
   HostTensor tensor(DType::kFloat32, {static_cast<std::int64_t>(elements.size())}, memory);
@@ -85,7 +77,7 @@ TEST(ConstantCache, OneThatCannotGiveUpKeepsNothing) {
 
 TEST(ConstantCache, LaterRunsAreNotRefused) {
   // The first takes the whole limit: w becomes v and y in place. What is kept of them has to go.
-  const Model model = read(
+  const Model model = read_graph(
       "g (float x) => (float[N] y) { n = Constant <value_ints = [786432]> () w = ConstantOfShape (n) "
       "v = Exp (w) y = Sub (v, x) }");
   Memory memory(3 * kMebi + 4096);
@@ -97,7 +89,7 @@ TEST(ConstantCache, LaterRunsAreNotRefused) {
 }
 
 TEST(ConstantCache, NumbersAreDrawnAnewAndTheSameInEachRun) {
-  const Model model = read(
+  const Model model = read_graph(
       "g (float x) => (float[4] y) { s = Constant <value_ints = [4]> () z = ConstantOfShape (s) "
       "r = RandomNormal <shape = [4]> () q = RandomNormalLike (z) p = Add (r, q) y = Add (p, x) }");
   Memory memory(kMebi);
@@ -109,7 +101,7 @@ TEST(ConstantCache, NumbersAreDrawnAnewAndTheSameInEachRun) {
 }
 
 TEST(ConstantCache, AnInputThatOverridesItsDefaultCounts) {
-  const Model model = read("g (float x, float[2] w = {1, 2}) => (float[2] y) { v = Neg (w) y = Add (v, x) }");
+  const Model model = read_graph("g (float x, float[2] w = {1, 2}) => (float[2] y) { v = Neg (w) y = Add (v, x) }");
   Memory memory(kMebi);
   Interpreter interpreter(model, memory);
   const HostTensor x = numbers({0}, memory).reshaped({}), w = numbers({5, 6}, memory);
@@ -127,7 +119,7 @@ TEST(ConstantCache, AnInputThatOverridesItsDefaultCounts) {
 }
 
 TEST(ConstantCache, NarrowWeightsAreWidenedOrPacked) {
-  const Model model = read(
+  const Model model = read_graph(
       "g (float16[M, 64] x) => (float16[M, 32] y) { n = Constant <value_ints = [64, 32]> () z = ConstantOfShape (n) "
       "e = Exp (z) w = Cast <to = 10> (e) y = MatMul (x, w) }");
   constexpr std::uint64_t kWeights = 64 * 32, kBeside = 8192;
@@ -149,7 +141,7 @@ TEST(ConstantCache, NarrowWeightsAreWidenedOrPacked) {
 }
 
 TEST(ConstantCache, ConstantsThatAreHeldCount) {
-  const Model model = read("g (float x) => (float[2] y) <float[2] w = {1, 2}> { v = Neg (w) y = Add (v, x) }");
+  const Model model = read_graph("g (float x) => (float[2] y) <float[2] w = {1, 2}> { v = Neg (w) y = Add (v, x) }");
   Memory memory(kMebi);
   Interpreter interpreter(model, memory);
   const HostTensor x = numbers({0}, memory).reshaped({});
@@ -164,7 +156,7 @@ TEST(ConstantCache, ConstantsThatAreHeldCount) {
 
 TEST(ConstantCache, ObserversSeeWhatIsKept) {
   const Model model =
-      read("g (float x) => (float[2] y) <float[2] w = {1, 2}> { v = Neg (w) u = Exp (v) y = Add (u, x) }");
+      read_graph("g (float x) => (float[2] y) <float[2] w = {1, 2}> { v = Neg (w) u = Exp (v) y = Add (u, x) }");
   Memory memory(kMebi);
   int seen = 0;
   Interpreter interpreter(model, memory,
@@ -180,7 +172,7 @@ TEST(ConstantCache, ObserversSeeWhatIsKept) {
 }
 
 TEST(ConstantCache, WorkIsLimitedAsIfNothingWereKept) {
-  const Model model = read(
+  const Model model = read_graph(
       "g (float x) => (float y) { n = Constant <value_int = 10> () y = Loop <body = b (int64 i, bool c, float v) => "
       "(bool go, float u) { go = Identity (c) s = Constant <value_ints = [512]> () z = ConstantOfShape (s) "
       "e = Mul (z, z) t = ReduceSum <keepdims = 0> (e) u = Add (v, t) }> (n, , x) }");

@@ -13,12 +13,11 @@
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
+#include "tests/runtime/read_graph.h"
 #include "tests/sanitized.h"
 
 namespace tensorlint::runtime {
 namespace {
-
-constexpr std::size_t kMebi = std::size_t{1} << 20;
 
 TEST(BlockStore, LargeBlocksAreTakenAgain) {
   BlockStore store;

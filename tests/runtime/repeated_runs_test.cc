@@ -5,21 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "ir/text/reader.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/values/codec.h"
+#include "tests/runtime/read_graph.h"
 
 namespace tensorlint::runtime {
 namespace {
-
-constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
-
-Model read(std::string_view graph) {
-  Result<Model> model =
-      read_onnx_text("<ir_version: 10, opset_import: [\"\": 18]>\n" + std::string(graph), "m.onnxtxt");
-  if (!model) ADD_FAILURE() << model.error().message;
-  return *std::move(model);
-}
 
 HostTensor integers(std::vector<std::int64_t> elements, Memory& memory) {
   HostTensor tensor(DType::kInt64, {static_cast<std::int64_t>(elements.size())}, memory);
@@ -43,7 +34,7 @@ Extents extents_of(Interpreter& interpreter, const std::vector<HostValue>& input
 }
 
 TEST(RepeatedRuns, ElementsThatSayAShapeMayChange) {
-  const Model model = read("g (float[N] x, int64[R] s) => (float[A, B] y) { y = Reshape (x, s) }");
+  const Model model = read_graph("g (float[N] x, int64[R] s) => (float[A, B] y) { y = Reshape (x, s) }");
   Memory memory(kMebi);
   Interpreter interpreter(model, memory);
   const HostTensor x = floats({24}, 0, memory);
@@ -63,7 +54,7 @@ TEST(RepeatedRuns, ElementsThatSayAShapeMayChange) {
 }
 
 TEST(RepeatedRuns, ExtentsAndDTypesMayChange) {
-  const Model model = read("g (float[N, M] x, float[K] b) => (float[A, B] y) { v = Neg (x) y = Add (v, b) }");
+  const Model model = read_graph("g (float[N, M] x, float[K] b) => (float[A, B] y) { v = Neg (x) y = Add (v, b) }");
   Memory memory(kMebi);
   Interpreter interpreter(model, memory);
   for (int i = 0; i < 2; ++i) {
@@ -78,7 +69,7 @@ TEST(RepeatedRuns, ExtentsAndDTypesMayChange) {
 }
 
 TEST(RepeatedRuns, ElementsOfSmallOperandsAreThoseOfTheRun) {
-  const Model model = read("g (float[N] x, float a) => (float[N] y) { z = Mul (x, a) y = Clip (z, a) }");
+  const Model model = read_graph("g (float[N] x, float a) => (float[N] y) { z = Mul (x, a) y = Clip (z, a) }");
   Memory memory(kMebi);
   Interpreter interpreter(model, memory);
   for (const double a : {2.0, -3.0, 2.0, 0.0}) {
@@ -92,7 +83,7 @@ TEST(RepeatedRuns, ElementsOfSmallOperandsAreThoseOfTheRun) {
 
 TEST(RepeatedRuns, OperandsOfABodyChangeInEachIteration) {
   // Slices of 1, 2, 3, 4 elements, whose sums add up.
-  const Model model = read(
+  const Model model = read_graph(
       "g (float[N] x) => (float y) { n = Constant <value_int = 4> () t = Constant <value = bool {1}> () "
       "z = Constant <value = float {0}> () y = Loop (n, t, z) <body = b (int64 i, bool c, float s) => (bool d, float "
       "r) "
@@ -109,7 +100,7 @@ TEST(RepeatedRuns, OperandsOfABodyChangeInEachIteration) {
 }
 
 TEST(RepeatedRuns, TimesAreMeasuredWhereTheyAreAskedFor) {
-  const Model model = read("g (float[N] x) => (float[N] y) { v = Neg (x) w = Neg (v) y = Exp (w) }");
+  const Model model = read_graph("g (float[N] x) => (float[N] y) { v = Neg (x) w = Neg (v) y = Exp (w) }");
   Memory memory(kMebi);
   Interpreter silent(model, memory), measured(model, memory, {.measures_time = true, .observer = {}});
   for (int i = 0; i < 2; ++i)

@@ -19,7 +19,7 @@ Model parsed(std::string_view text) {
   return std::move(model).value();
 }
 
-std::string error_of(std::string_view text) {
+std::string error_of_text(std::string_view text) {
   const Result<Model> model = read_onnx_text(text, "m.onnxtxt");
   if (model) return "no error";
   const Position at = model.error().position;
@@ -308,37 +308,38 @@ TEST(TextReader, KeepsComments) {
 }
 
 TEST(TextReader, SaysWhereAndWhat) {
-  EXPECT_EQ(error_of(""), "1:1: expected the graph's name, found the end of the text");
-  EXPECT_EQ(error_of("<ir_version: x>"), "1:14: expected an integer, found `x`");
-  EXPECT_EQ(error_of("g (float x => ()"), "1:12: expected `)` or `,` after an input, found `=>`");
-  EXPECT_EQ(error_of("g () => () {\n  y = Relu x\n}"), "2:12: expected `(` before the operands, found `x`");
-  EXPECT_EQ(error_of("g () => () {\n  y = Relu (x)\n"), "3:1: expected a node or `}`, found the end of the text");
-  EXPECT_EQ(error_of("g () => () { y = A <s = \"abc> () }"),
+  EXPECT_EQ(error_of_text(""), "1:1: expected the graph's name, found the end of the text");
+  EXPECT_EQ(error_of_text("<ir_version: x>"), "1:14: expected an integer, found `x`");
+  EXPECT_EQ(error_of_text("g (float x => ()"), "1:12: expected `)` or `,` after an input, found `=>`");
+  EXPECT_EQ(error_of_text("g () => () {\n  y = Relu x\n}"), "2:12: expected `(` before the operands, found `x`");
+  EXPECT_EQ(error_of_text("g () => () {\n  y = Relu (x)\n"), "3:1: expected a node or `}`, found the end of the text");
+  EXPECT_EQ(error_of_text("g () => () { y = A <s = \"abc> () }"),
             "1:25: expected an attribute's value, found a string without its closing quote");
-  EXPECT_EQ(error_of("g () => () { y = A <i = 9223372036854775808> () }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A <i = 9223372036854775808> () }"),
             "1:25: `9223372036854775808` does not fit int64");
-  EXPECT_EQ(error_of("g () => () { y = A <f = 1e39> () }"), "1:25: `1e39` does not fit float32");
-  EXPECT_EQ(error_of("g () => () { y = A <i = 12ab> () }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A <f = 1e39> () }"), "1:25: `1e39` does not fit float32");
+  EXPECT_EQ(error_of_text("g () => () { y = A <i = 12ab> () }"),
             "1:25: expected an attribute's value, found a malformed number");
-  EXPECT_EQ(error_of("g () => () { y = A <i = []> () }"), "1:25: an empty list needs its kind (`: ints` or another)");
-  EXPECT_EQ(error_of("g () => () { y = A <i : int = \"x\"> () }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A <i = []> () }"),
+            "1:25: an empty list needs its kind (`: ints` or another)");
+  EXPECT_EQ(error_of_text("g () => () { y = A <i : int = \"x\"> () }"),
             "1:31: expected a value of kind int, found one of kind string: the string \"x\"");
-  EXPECT_EQ(error_of("g () => () { y = A <i = [1, 2.0]> () }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A <i = [1, 2.0]> () }"),
             "1:29: expected a value of kind int, found one of kind float: `2.0`");
-  EXPECT_EQ(error_of("g () => () <int8[1] w = {128}> {}"), "1:26: `128` does not fit int8");
-  EXPECT_EQ(error_of("g () => () <uint8[1] w = {-1}> {}"), "1:27: `-1` does not fit uint8");
-  EXPECT_EQ(error_of("g () => () <bool[1] w = {2}> {}"), "1:26: expected 0 or 1, found `2`");
-  EXPECT_EQ(error_of("g () => () <int4[1] w = {8}> {}"), "1:26: `8` does not fit int4");
-  EXPECT_EQ(error_of("g () => () <float16[1] w = {65520.0}> {}"), "1:29: `65520.0` does not fit float16");
-  EXPECT_EQ(error_of("g () => () <float[N] w = {1}> {}"), "1:13: a constant needs numbers as dims, found `N`");
-  EXPECT_EQ(error_of("g () => () <float[] w = {1}> {}"), "1:13: a constant needs its dims, found `[]`");
-  EXPECT_EQ(error_of("g () => () { y = A () } g $"),
+  EXPECT_EQ(error_of_text("g () => () <int8[1] w = {128}> {}"), "1:26: `128` does not fit int8");
+  EXPECT_EQ(error_of_text("g () => () <uint8[1] w = {-1}> {}"), "1:27: `-1` does not fit uint8");
+  EXPECT_EQ(error_of_text("g () => () <bool[1] w = {2}> {}"), "1:26: expected 0 or 1, found `2`");
+  EXPECT_EQ(error_of_text("g () => () <int4[1] w = {8}> {}"), "1:26: `8` does not fit int4");
+  EXPECT_EQ(error_of_text("g () => () <float16[1] w = {65520.0}> {}"), "1:29: `65520.0` does not fit float16");
+  EXPECT_EQ(error_of_text("g () => () <float[N] w = {1}> {}"), "1:13: a constant needs numbers as dims, found `N`");
+  EXPECT_EQ(error_of_text("g () => () <float[] w = {1}> {}"), "1:13: a constant needs its dims, found `[]`");
+  EXPECT_EQ(error_of_text("g () => () { y = A () } g $"),
             "1:27: expected `(` before the inputs, found a character that the syntax does not know");
-  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x } > }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A () <b = h () => (z) { z = B (x } > }"),
             "1:51: expected `)` or `,` after an operand, found `}`");
-  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x) }"),
+  EXPECT_EQ(error_of_text("g () => () { y = A () <b = h () => (z) { z = B (x) }"),
             "1:53: expected `>` or `,` after an attribute, found the end of the text");
-  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x)"),
+  EXPECT_EQ(error_of_text("g () => () { y = A () <b = h () => (z) { z = B (x)"),
             "1:51: expected a node or `}`, found the end of the text");
 }
 
@@ -359,16 +360,17 @@ TEST(TextReader, LimitsDepth) {
     return text + " }";
   };
   EXPECT_EQ(parsed(nested_graphs(64)).graphs.size(), 65u);
-  EXPECT_TRUE(error_of(nested_graphs(65)).ends_with("graphs nest more than 64 deep")) << error_of(nested_graphs(65));
+  EXPECT_TRUE(error_of_text(nested_graphs(65)).ends_with("graphs nest more than 64 deep"))
+      << error_of_text(nested_graphs(65));
   const auto nested_types = [](std::size_t depth) {
     std::string text = "g (";
     for (std::size_t i = 0; i < depth; ++i) text += "seq(";
     return text + "float" + std::string(depth, ')') + " x) => () {}";
   };
-  EXPECT_EQ(error_of(nested_types(16)), "no error");
-  EXPECT_TRUE(error_of(nested_types(17)).ends_with("types nest more than 16 deep"));
-  EXPECT_TRUE(error_of(nested_types(1000000)).ends_with("types nest more than 16 deep"));
-  EXPECT_TRUE(error_of(nested_graphs(100000)).ends_with("graphs nest more than 64 deep"));
+  EXPECT_EQ(error_of_text(nested_types(16)), "no error");
+  EXPECT_TRUE(error_of_text(nested_types(17)).ends_with("types nest more than 16 deep"));
+  EXPECT_TRUE(error_of_text(nested_types(1000000)).ends_with("types nest more than 16 deep"));
+  EXPECT_TRUE(error_of_text(nested_graphs(100000)).ends_with("graphs nest more than 64 deep"));
 }
 
 TEST(TextReader, ReadsLongLists) {
@@ -383,7 +385,7 @@ TEST(TextReader, ReadsLongLists) {
 TEST(TextReader, LimitsMemoryToTheLengthOfTheText) {
   std::string text = "g () => () {";
   for (int i = 0; i < 1000000; ++i) text += "a=A<a=1>()";
-  EXPECT_NE(error_of(text + "}").find("so many tiny pieces"), std::string::npos);
+  EXPECT_NE(error_of_text(text + "}").find("so many tiny pieces"), std::string::npos);
 }
 
 TEST(TextReader, ReportsMalformedTypesAndAttributesAsFaults) {
@@ -410,7 +412,7 @@ TEST(TextReader, TellsManyNamesApartThatDifferAtTheEnd) {
 TEST(TextReader, LimitsOpsetImports) {
   std::string text = "<opset_import: [\"\" : 1";
   for (int i = 0; i < 1024; ++i) text += ", \"" + std::to_string(i) + "\" : 1";
-  EXPECT_NE(error_of(text + "]> g () => () {}").find("more than 1024 opset imports"), std::string::npos);
+  EXPECT_NE(error_of_text(text + "]> g () => () {}").find("more than 1024 opset imports"), std::string::npos);
 }
 
 TEST(TextReader, RefusesWhatIsNoRegularFile) {

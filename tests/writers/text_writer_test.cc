@@ -13,14 +13,14 @@
 namespace tensorlint {
 namespace {
 
-Model read(std::string_view text) {
+Model read_text(std::string_view text) {
   Result<Model> model = read_onnx_text(text, "model.onnxtxt");
   EXPECT_TRUE(model.ok()) << model.error().message;
   return std::move(*model);
 }
 
 std::string edited(std::string_view text, const std::vector<GraphEdit>& edits) {
-  const Model model = read(text);
+  const Model model = read_text(text);
   const Result<EditedBytes> result = edit_onnx_text(text, model, edits);
   if (!result) return "error: " + result.error().message;
   const std::string made = result->joined();
@@ -143,7 +143,7 @@ TEST(TextWriter, NodesThatShareALineStayOnIt) {
 }
 
 TEST(TextWriter, ConstantsComeAndGo) {
-  const Model model = read(kModel);
+  const Model model = read_text(kModel);
   const ValueId shift = model.graph(GraphId::kMain).initializers[0];
   const std::vector<GraphEdit> swap{RemoveInitializer{shift}, AddInitializer{GraphId::kMain, "c", {}, {3}}};
   EXPECT_NE(edited(kModel, swap).find("\n<float[N, 4] t, int64 c = {3}>\n"), std::string::npos);
@@ -186,7 +186,7 @@ g (bool c, float[N] x) => (y)
   }>
 }
 )";
-  const Model model = read(kBodies);
+  const Model model = read_text(kBodies);
   std::vector<GraphEdit> edits;
   for (const NodeId id : model.nodes.ids()) {
     const std::string_view op = model.text(model.op(model.node(id)).name);
