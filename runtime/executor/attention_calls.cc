@@ -117,7 +117,7 @@ bool KernelMatcher::read_scores(ValueId value, std::set<NodeId>& formula, Writte
         found.product = node;
         return model_.text(model_.op(model_.node(node)).name) == "MatMul";
       case Opcode::kCast:
-        if (!dtype(first) || !loss_dtype(*dtype(first))) return false;
+        if (!dtype(first) || !float_dtype(*dtype(first))) return false;
         value = first;
         break;
       case Opcode::kMul:
@@ -184,7 +184,7 @@ NodeId KernelMatcher::read_weights(ValueId value, std::set<NodeId>& formula, ker
                  : NodeId::kNone;
     if (expressions_.op(node) != Opcode::kCast) return NodeId::kNone;
     value = expressions_.result(node);
-    if (!dtype(value) || !loss_dtype(*dtype(value))) return NodeId::kNone;
+    if (!dtype(value) || !float_dtype(*dtype(value))) return NodeId::kNone;
   }
   return NodeId::kNone;
 }
@@ -210,11 +210,11 @@ bool KernelMatcher::add_written_attention(NodeId softmax) {
   if (!query || !key || !value || !type || !made || made->size() != shape->size()) return false;
   for (const StridedValue* const operand : {&*query, &*key, &*value})
     if (dtype(operand->value) != type) return false;
-  if (!loss_dtype(*type) || *type == DType::kFloat64) return false;
+  if (!float_dtype(*type) || *type == DType::kFloat64) return false;
   const std::size_t stack = shape->size() - 2;
   const auto batch = std::span(*made).first(stack);
   if (!std::ranges::equal(batch, std::span(*shape).first(stack))) return false;
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   request.queries = (*shape)[stack];
   request.keys = shape->back();
   request.width = query->extents.back();
@@ -311,10 +311,10 @@ void KernelMatcher::add_attention(NodeId node) {
   if (query->size > kernels::kMaxAttentionWidth || value->size > kernels::kMaxAttentionWidth)
     return leave(node,
                  fmt::format("there is no kernel for heads of more than {} elements", kernels::kMaxAttentionWidth));
-  if (!loss_dtype(*type) || *type == DType::kFloat64 || dtype(operands[1]) != type || dtype(operands[2]) != type)
+  if (!float_dtype(*type) || *type == DType::kFloat64 || dtype(operands[1]) != type || dtype(operands[2]) != type)
     return leave(node, "its operands have different dtypes");
   kernels::Attention request;
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   request.queries = query->length;
   request.keys = key->length;
   request.width = query->size;

@@ -34,7 +34,7 @@ bool KernelMatcher::add_gathered(NodeId gather) {
   const auto axes = expressions_.axes_of(softmax);
   const auto type = dtype(logs), label_type = dtype(labels);
   const auto shape = extents(logs), indices = extents(labels);
-  if (!axes || axes->size() != 1 || !type || !label_type || !shape || !indices || !loss_dtype(*type)) return false;
+  if (!axes || axes->size() != 1 || !type || !label_type || !shape || !indices || !float_dtype(*type)) return false;
   const Attribute* const attribute = model_.attribute(model_.node(gather), "axis");
   const std::int64_t axis = attribute == nullptr ? 0 : attribute->i;
   const auto rank = static_cast<std::int64_t>(shape->size());
@@ -42,7 +42,7 @@ bool KernelMatcher::add_gathered(NodeId gather) {
   Extents one = *shape;
   one[axes->front()] = 1;
   if (*indices != one) return false;
-  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, axes->front());
+  kernels::ClassLoss request = class_loss(*float_dtype(*type), *shape, axes->front());
   const std::int64_t positions = request.rows * request.inner;
   // The kernel gives the logarithm with its sign turned.
   std::optional<Tail> chosen;
@@ -85,9 +85,9 @@ bool KernelMatcher::add_probabilities(NodeId product) {
   const auto axes = expressions_.axes_of(softmax);
   const auto type = dtype(logs);
   const auto shape = extents(logs);
-  if (!axes || axes->size() != 1 || !type || !shape || !loss_dtype(*type)) return false;
+  if (!axes || axes->size() != 1 || !type || !shape || !float_dtype(*type)) return false;
   if (dtype(target) != type || extents(target) != shape || extents(elements) != shape) return false;
-  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, axes->front());
+  kernels::ClassLoss request = class_loss(*float_dtype(*type), *shape, axes->front());
   const std::int64_t positions = request.rows * request.inner;
   const auto ends = tails(elements);
   // The classes are summed first, and what follows sees rows.

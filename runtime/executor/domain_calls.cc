@@ -44,7 +44,7 @@ void KernelMatcher::add_domain_loss(NodeId node) {
   };
   if (!type || !target_type || !shape || !target_shape || !extents(expressions_.result(node)))
     return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   const Attribute* const reduction = model_.attribute(call, "reduction");
   const std::string_view averaging = reduction == nullptr ? "mean" : reduction->s;
   const auto kind = averaging == "mean"        ? kernels::Averaging::kMean
@@ -63,7 +63,7 @@ void KernelMatcher::add_domain_loss(NodeId node) {
     const Attribute* const logarithmic = model_.attribute(call, "log_target");
     const bool log_target = logarithmic != nullptr && logarithmic->i != 0;
     request.kind = log_target ? PointwiseKind::kKlDivergenceLog : known->kind;
-    request.dtype = *loss_dtype(*type);
+    request.dtype = *float_dtype(*type);
     request.elements = count(*shape);
     request.averaging = kind;
     if (kind == kernels::Averaging::kBatchMean) {
@@ -83,7 +83,7 @@ void KernelMatcher::add_domain_loss(NodeId node) {
   } else if (name == "CrossEntropyLoss" || name == "NllLoss") {
     const bool indices = *target_type == DType::kInt64;
     if (shape->size() < 2 || kind == kernels::Averaging::kBatchMean) return leave(node, "its scores have no batch");
-    kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, 1);
+    kernels::ClassLoss request = class_loss(*float_dtype(*type), *shape, 1);
     Extents positions = *shape;
     positions.erase(positions.begin() + 1);
     if (*target_shape != (indices ? positions : *shape) || (!indices && target_type != type) ||

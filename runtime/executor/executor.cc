@@ -6,6 +6,7 @@
 #include <iterator>
 #include <new>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,12 @@ constexpr std::size_t kKeptPlans = 8;
 
 /// Instead of an offset in an arena.
 constexpr std::uint64_t kOwnBlock = UINT64_MAX;
+
+/// One function for each kind of request; a kind without one does not compile.
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
 
 /// Of a node in the interpreter: its message names the node.
 struct NodeFault : RunFault {};
@@ -218,10 +225,10 @@ void Executor::run_commands(Frame& frame) {
     } catch (const DeviceFault& fault) {
       throw explained(fault, described(plan, command), is_timed_ && is_main);
     } catch (const NodeFault&) {
-      check_labels_so_far(frame);
+      check_indices_so_far(frame);
       throw;
     } catch (const RunFault& fault) {
-      check_labels_so_far(frame);
+      check_indices_so_far(frame);
       throw RunFault{described(plan, command) + fault.message};
     }
     if (is_main)
@@ -232,7 +239,7 @@ void Executor::run_commands(Frame& frame) {
   } catch (const DeviceFault& fault) {
     throw explained(fault, "after the last node: ");
   }
-  check_labels(frame);
+  check_indices(frame);
   std::ranges::move(frame.gradients, std::back_inserter(gradients_));
 }
 
@@ -280,7 +287,7 @@ void Executor::run_command(Frame& frame, std::size_t at) {
       copy_out(frame, command);
       break;
     case Command::Kind::kReport:
-      device.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(LabelReport));
+      device.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(IndexReport));
       break;
     case Command::Kind::kGradient: {
       const CallResult& kind = *step.call->gradient;
@@ -337,7 +344,7 @@ void Executor::check_copies(const GraphExecution::Copies& before) {
                                copies_.in + copies_.out, copies_.bytes_in + copies_.bytes_out)};
 }
 
-void Executor::check_labels_so_far(Frame& frame) {
+void Executor::check_indices_so_far(Frame& frame) {
   if (frame.values.empty()) return;
   try {
     synchronize();  // copies of reports wait for no event
@@ -345,15 +352,15 @@ void Executor::check_labels_so_far(Frame& frame) {
       if (command.kind == Command::Kind::kKernel && command.report != Command::kNoSlot &&
           frame.values[command.report].data() != nullptr)
         devices_[command.device]->copy_out(frame.reports[command.report].data(), frame.values[command.report],
-                                           sizeof(LabelReport));
+                                           sizeof(IndexReport));
     synchronize();
   } catch (const DeviceFault&) {
     return;  // the host's fault is reported
   }
-  check_labels(frame);
+  check_indices(frame);
 }
 
-void Executor::check_labels(const Frame& frame) {
+void Executor::check_indices(const Frame& frame) {
   for (const Command& command : frame.plan.schedule.commands) {
     if (command.kind != Command::Kind::kKernel) continue;
     const auto found = frame.reports.find(command.report);
@@ -437,95 +444,102 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     if (command.operands[i] != Command::kNoSlot) operands[i] = frame.values[command.operands[i]].data();
   Device& device = *devices_[command.device];
   const DeviceValue& result = frame.values[command.results[0]];
-  if (const auto* reduction = std::get_if<ReductionCall>(&call.request)) {
-    kernels::Reduction request;
-    request.kind = reduction->kind;
-    request.dtype = reduction->dtype;
-    request.result_dtype = reduction->result_dtype;
-    request.extents = reduction->extents.data();
-    request.rank = static_cast<int>(reduction->extents.size());
-    request.axes = reduction->axes.data();
-    request.axis_count = static_cast<int>(reduction->axes.size());
-    request.last_of_equals = reduction->last_of_equals;
-    device.reduce(request, operands[0], result.data());
-  } else if (const auto* softmax = std::get_if<kernels::Softmax>(&call.request)) {
-    kernels::Softmax request = *softmax;
-    request.input = operands[0];
-    request.output = result.data();
-    device.softmax(request);
-  } else if (const auto* product = std::get_if<kernels::MatrixProduct>(&call.request)) {
-    kernels::MatrixProduct request = *product;
-    request.a.data = operands[0];
-    request.b.data = operands[1];
-    request.addend.data = operands[2];
-    request.result = result.data();
-    call.uses_cublaslt ? device.cublaslt_product(request) : device.matrix_product(request);
-  } else if (const auto* attention = std::get_if<kernels::Attention>(&call.request)) {
-    kernels::Attention request = *attention;
-    request.query.data = operands[0];
-    request.key.data = operands[1];
-    request.value.data = operands[2];
-    request.mask.data = operands[3];
-    request.result = result.data();
-    device.attention(request);
-  } else if (const auto* convolution = std::get_if<kernels::Convolution>(&call.request)) {
-    kernels::Convolution request = *convolution;
-    request.data = operands[0];
-    request.weight = operands[1];
-    request.bias = operands[2];
-    request.result = result.data();
-    device.convolution(request);
-  } else if (const auto* pooling = std::get_if<kernels::Pooling>(&call.request)) {
-    kernels::Pooling request = *pooling;
-    request.data = operands[0];
-    request.result = result.data();
-    device.pooling(request);
-  } else if (const auto* normalization = std::get_if<kernels::Normalization>(&call.request)) {
-    kernels::Normalization request = *normalization;
-    request.data = operands[0];
-    request.scale = operands[1];
-    request.bias = operands[2];
-    request.mean = operands[3];
-    request.variance = operands[4];
-    request.result = result.data();
-    device.normalization(request);
-  } else if (const auto* pointwise = std::get_if<kernels::PointwiseLoss>(&call.request)) {
-    kernels::PointwiseLoss request = *pointwise;
-    request.input = operands[0];
-    request.target = operands[1];
-    request.weight = operands[2];
-    request.positive_weight = operands[3];
-    (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
-    if (call.gradient) request.gradient = frame.values[command.gradient].data();
-    device.pointwise_loss(request);
-  } else if (const auto* classes = std::get_if<kernels::ClassLoss>(&call.request)) {
-    kernels::ClassLoss request = *classes;
-    request.logits = operands[0];
-    const bool indices = request.kind != kernels::ClassLossKind::kCrossEntropyProbabilities;
-    (indices ? request.labels : request.probabilities) = operands[1];
-    request.weight = operands[2];
-    (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
-    if (call.gradient) request.gradient = frame.values[command.gradient].data();
-    if (indices) request.bad_labels = static_cast<std::int64_t*>(frame.values[command.report].data());
-    device.class_loss(request);
-  } else if (const auto* elements = std::get_if<kernels::Elementwise>(&call.request)) {
-    kernels::Elementwise request = *elements;
-    for (int k = 0; k < request.operand_count; ++k) request.operands[k].data = operands[static_cast<std::size_t>(k)];
-    request.result = result.data();
-    device.elementwise(request);
-  } else if (const auto* movement = std::get_if<MovementCall>(&call.request)) {
-    for (const MovementCall::Part& part : movement->parts) {
-      kernels::Movement request = part.movement;
-      if (part.source >= 0) request.source = operands[static_cast<std::size_t>(part.source)];
-      request.destination = frame.values[command.results[static_cast<std::size_t>(part.result)]].data();
-      if (part.indices >= 0) {
-        request.indices = operands[static_cast<std::size_t>(part.indices)];
-        if (!part.skips_bad_indices)
-          request.bad_indices = static_cast<std::int64_t*>(frame.values[command.report].data());
-      }
-      device.move(request);
-    }
-  }
+  const auto report = [&] { return static_cast<std::int64_t*>(frame.values[command.report].data()); };
+  const auto gradient = [&] { return call.gradient ? frame.values[command.gradient].data() : nullptr; };
+  std::visit(Overloaded{
+                 [&](const ReductionCall& reduction) {
+                   kernels::Reduction request;
+                   request.kind = reduction.kind;
+                   request.dtype = reduction.dtype;
+                   request.result_dtype = reduction.result_dtype;
+                   request.extents = reduction.extents.data();
+                   request.rank = static_cast<int>(reduction.extents.size());
+                   request.axes = reduction.axes.data();
+                   request.axis_count = static_cast<int>(reduction.axes.size());
+                   request.last_of_equals = reduction.last_of_equals;
+                   device.reduce(request, operands[0], result.data());
+                 },
+                 [&](kernels::Softmax request) {
+                   request.input = operands[0];
+                   request.output = result.data();
+                   device.softmax(request);
+                 },
+                 [&](kernels::MatrixProduct request) {
+                   request.a.data = operands[0];
+                   request.b.data = operands[1];
+                   request.addend.data = operands[2];
+                   request.result = result.data();
+                   call.uses_cublaslt ? device.cublaslt_product(request) : device.matrix_product(request);
+                 },
+                 [&](kernels::Attention request) {
+                   request.query.data = operands[0];
+                   request.key.data = operands[1];
+                   request.value.data = operands[2];
+                   request.mask.data = operands[3];
+                   request.result = result.data();
+                   device.attention(request);
+                 },
+                 [&](kernels::Convolution request) {
+                   request.data = operands[0];
+                   request.weight = operands[1];
+                   request.bias = operands[2];
+                   request.result = result.data();
+                   device.convolution(request);
+                 },
+                 [&](kernels::Pooling request) {
+                   request.data = operands[0];
+                   request.result = result.data();
+                   device.pooling(request);
+                 },
+                 [&](kernels::Normalization request) {
+                   request.data = operands[0];
+                   request.scale = operands[1];
+                   request.bias = operands[2];
+                   request.mean = operands[3];
+                   request.variance = operands[4];
+                   request.result = result.data();
+                   device.normalization(request);
+                 },
+                 [&](kernels::PointwiseLoss request) {
+                   request.input = operands[0];
+                   request.target = operands[1];
+                   request.weight = operands[2];
+                   request.positive_weight = operands[3];
+                   (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
+                   request.gradient = gradient();
+                   device.pointwise_loss(request);
+                 },
+                 [&](kernels::ClassLoss request) {
+                   request.logits = operands[0];
+                   const bool indices = request.kind != kernels::ClassLossKind::kCrossEntropyProbabilities;
+                   (indices ? request.labels : request.probabilities) = operands[1];
+                   request.weight = operands[2];
+                   (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
+                   request.gradient = gradient();
+                   if (indices) request.bad_labels = report();
+                   device.class_loss(request);
+                 },
+                 [&](kernels::Elementwise request) {
+                   for (int k = 0; k < request.operand_count; ++k)
+                     request.operands[k].data = operands[static_cast<std::size_t>(k)];
+                   request.result = result.data();
+                   device.elementwise(request);
+                 },
+                 [&](const MovementCall& movement) {
+                   for (const MovementCall::Part& part : movement.parts) {
+                     kernels::Movement request = part.movement;
+                     if (part.source >= 0) request.source = operands[static_cast<std::size_t>(part.source)];
+                     request.destination = frame.values[command.results[static_cast<std::size_t>(part.result)]].data();
+                     if (part.indices >= 0) {
+                       request.indices = operands[static_cast<std::size_t>(part.indices)];
+                       if (!part.skips_bad_indices) request.bad_indices = report();
+                     }
+                     device.move(request);
+                   }
+                 },
+                 [&](const ViewCall&) {},  // the data, where it is
+             },
+             call.request);
 }
 
 }  // namespace tensorlint::runtime

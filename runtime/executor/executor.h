@@ -68,7 +68,7 @@ class Executor {
  private:
   using Kinds = std::vector<std::pair<DType, Extents>>;
   /// What a kernel reports of labels outside of its classes: how many, and the first.
-  using LabelReport = std::array<std::int64_t, 2>;
+  using IndexReport = std::array<std::int64_t, 2>;
   /// The memory of a device for a graph and those that run within it, which follow it there.
   struct Arena {
     DeviceBlock block{};
@@ -83,7 +83,7 @@ class Executor {
     std::vector<std::uint64_t> used_before{};
     std::vector<DeviceBlock> blocks{};
     std::vector<DeviceValue> values{};  ///< by slot of the plan
-    std::map<Command::Slot, LabelReport> reports{};
+    std::map<Command::Slot, IndexReport> reports{};
     std::vector<Gradient> gradients{};
   };
 
@@ -95,8 +95,8 @@ class Executor {
   void run_command(Frame& frame, std::size_t at);
   void release(Frame& frame);
   /// After a fault of the host: labels outside of classes explain more.
-  void check_labels_so_far(Frame& frame);
-  void check_labels(const Frame& frame);
+  void check_indices_so_far(Frame& frame);
+  void check_indices(const Frame& frame);
   void synchronize();
   /// Of all devices, since they were opened.
   GraphExecution::Copies counted() const;

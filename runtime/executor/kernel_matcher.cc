@@ -160,7 +160,7 @@ std::int64_t KernelMatcher::count(std::span<const std::int64_t> extents) {
   return elements;
 }
 
-std::optional<kernels::Dtype> KernelMatcher::loss_dtype(DType dtype) {
+std::optional<kernels::Dtype> KernelMatcher::float_dtype(DType dtype) {
   kernels::Dtype found{};
   if (!kernel_dtype(dtype, found) || found > kernels::Dtype::kBFloat16) return std::nullopt;
   return found;

@@ -57,7 +57,7 @@ class KernelMatcher {
   bool knows_elements(ValueId value) const;
   static std::int64_t count(std::span<const std::int64_t> extents);
   /// The dtype is one of those that losses are computed in.
-  static std::optional<kernels::Dtype> loss_dtype(DType dtype);
+  static std::optional<kernels::Dtype> float_dtype(DType dtype);
   /// Every `period`-th element of what has the extents `whole` meets the same element of what has `part`.
   static std::optional<std::int64_t> period(const Extents& part, const Extents& whole);
 

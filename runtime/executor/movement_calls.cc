@@ -9,6 +9,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/slicing.h"
 #include "runtime/executor/kernel_matcher.h"
+#include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/block_view.h"
 #include "runtime/interpreter/constants.h"
 #include "runtime/values/codec.h"
@@ -219,8 +220,7 @@ bool KernelMatcher::add_slice(const MovementNode& moved) {
 bool KernelMatcher::add_concat(const MovementNode& moved) {
   const auto parts = model_.operands(model_.node(moved.node));
   const std::size_t rank = moved.extents.size();
-  const std::int64_t given = moved.in.int_attribute("axis", 1);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", 1), rank);
   MovementCall request;
   std::vector<ValueId> values;
   const std::vector<std::int64_t> whole = strides_of(moved.extents);
@@ -246,8 +246,7 @@ bool KernelMatcher::add_concat(const MovementNode& moved) {
 /// A slice for each part that something reads.
 bool KernelMatcher::add_split(const MovementNode& moved) {
   const std::size_t rank = moved.shape.size();
-  const std::int64_t given = moved.in.int_attribute("axis", 0);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", 0), rank);
   if (axis >= rank) return false;
   const std::vector<std::int64_t> whole = strides_of(moved.shape);
   KernelCall call{.kernel = {}, .operands = {{.value = moved.data}}};
@@ -375,8 +374,7 @@ std::optional<Extents> KernelMatcher::indices_of(const MovementNode& moved, Move
 
 bool KernelMatcher::add_gather(const MovementNode& moved) {
   const std::size_t rank = moved.shape.size();
-  const std::int64_t given = moved.in.int_attribute("axis", 0);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", 0), rank);
   if (axis >= rank) return false;
   const std::int64_t outer = count(std::span(moved.shape).first(axis)),
                      inner = count(std::span(moved.shape).subspan(axis + 1)), extent = moved.shape[axis];
@@ -408,8 +406,7 @@ void KernelMatcher::index_along(const Extents& data, std::size_t axis, const Ext
 
 bool KernelMatcher::add_gather_elements(const MovementNode& moved) {
   const std::size_t rank = moved.shape.size();
-  const std::int64_t given = moved.in.int_attribute("axis", 0);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", 0), rank);
   Movement m = into_result(moved.extents, moved.dtype, count(moved.shape));
   m.kind = MovementKind::kGather;
   const auto indices = indices_of(moved, m);
@@ -476,8 +473,7 @@ bool KernelMatcher::complete_scatter(const MovementNode& moved, std::string kern
 
 bool KernelMatcher::add_scatter_elements(const MovementNode& moved) {
   const std::size_t rank = moved.shape.size();
-  const std::int64_t given = moved.in.int_attribute("axis", 0);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", 0), rank);
   Movement m;
   const auto indices = indices_of(moved, m);
   const auto updates = extents(expressions_.operand(moved.node, 2));
@@ -547,8 +543,7 @@ bool KernelMatcher::add_one_hot(const MovementNode& moved) {
   const auto pair = extents(values);
   if (!type || !pair || count(*pair) != 2) return false;
   const std::size_t rank = moved.extents.size();
-  const std::int64_t given = moved.in.int_attribute("axis", -1);
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const std::size_t axis = from_front(moved.in.int_attribute("axis", -1), rank);
   if (axis >= rank || moved.shape.size() + 1 != rank) return false;
   Movement off = into_result(moved.extents, *type, 2);
   Movement on = into_result(moved.shape, *type, 2);

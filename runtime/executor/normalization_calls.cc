@@ -106,7 +106,7 @@ void KernelMatcher::add_channel_normalization(NodeId node, NormalizationKind kin
 void KernelMatcher::add_normalization_call(NodeId node, std::vector<ValueId> operands, kernels::Normalization request) {
   if (needs_more_results(node)) return leave(node, "there is no kernel for its second result");
   const auto type = dtype(operands[0]);
-  if (!type || !loss_dtype(*type))
+  if (!type || !float_dtype(*type))
     return leave(node, type ? fmt::format("there is no kernel for {}", DTypeSet(*type).to_text())
                             : "its dtype is not known before the run");
   if (dtype(expressions_.result(node)) != type) return leave(node, "its result has another dtype");
@@ -115,7 +115,7 @@ void KernelMatcher::add_normalization_call(NodeId node, std::vector<ValueId> ope
     if (dtype(operand) != type) return leave(node, "its operands have different dtypes");
   if (request.rows == 0 || request.length == 0) return leave(node, "it normalizes nothing");
   const Attribute* const epsilon = model_.attribute(model_.node(node), "epsilon");
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   if (epsilon != nullptr) request.epsilon = static_cast<double>(epsilon->f);
   const bool given = request.kind == NormalizationKind::kGiven;
   KernelCall call{.kernel = given                                                ? "normalization by given statistics"

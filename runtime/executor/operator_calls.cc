@@ -89,11 +89,11 @@ void KernelMatcher::add_softmax(NodeId node, bool logarithmic) {
   const auto shape = extents(data);
   const auto axes = expressions_.axes_of(node);
   if (!type || !shape || !axes) return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (axes->empty()) return leave(node, "it has no axis");
   // Until opset 13 all from the axis on is one row.
   kernels::Softmax request;
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   request.logarithmic = logarithmic;
   request.rows = count(std::span(*shape).first(axes->front()));
   request.classes = count(std::span(*shape).subspan(axes->front(), axes->size()));
@@ -114,13 +114,13 @@ void KernelMatcher::add_class_operator(NodeId node, bool from_scores) {
   const auto type = dtype(scores), label_type = dtype(labels);
   const auto shape = extents(scores), label_shape = extents(labels);
   if (!type || !label_type || !shape || !label_shape) return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (*label_type != DType::kInt64 && *label_type != DType::kInt32)
     return leave(node, fmt::format("there is no kernel for {} labels", DTypeSet(*label_type).to_text()));
   if (shape->size() < 2) return leave(node, "its scores have no class axis");
   Extents positions = *shape;
   positions.erase(positions.begin() + 1);
-  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, 1);
+  kernels::ClassLoss request = class_loss(*float_dtype(*type), *shape, 1);
   if (*label_shape != positions || (weight != ValueId::kAbsent && extents(weight) != Extents{request.classes}) ||
       (weight != ValueId::kAbsent && dtype(weight) != type))
     return leave(node, "its operands do not fit");

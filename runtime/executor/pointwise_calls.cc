@@ -252,7 +252,7 @@ void KernelMatcher::add_pointwise(const losses::LossSite& site) {
 bool KernelMatcher::add_elements(ValueId elements) {
   const auto type = dtype(elements);
   const auto shape = extents(elements);
-  if (!type || !shape || !loss_dtype(*type)) return false;
+  if (!type || !shape || !float_dtype(*type)) return false;
   const losses::Formula formula(expressions_, elements);
   if (!formula.is_complete()) return false;
   const auto parts = formula.parts();
@@ -435,7 +435,7 @@ bool KernelMatcher::add_call(ValueId elements, const Pair& pair, const std::set<
   }
   kernels::PointwiseLoss request;
   request.kind = pair.kind;
-  request.dtype = *loss_dtype(*dtype(elements));
+  request.dtype = *float_dtype(*dtype(elements));
   request.elements = size;
   request.delta = pair.delta;
   std::string_view averaging = "none";

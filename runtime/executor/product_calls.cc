@@ -218,8 +218,8 @@ void KernelMatcher::add_matrix_product(NodeId node, std::string kernel, std::spa
   if (!type) return leave(node, "its dtype is not known before the run");
   for (const ValueId operand : operands)
     if (dtype(operand) != type) return leave(node, "its operands have different dtypes");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
-  request.dtype = *loss_dtype(*type);
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  request.dtype = *float_dtype(*type);
   KernelCall call{.kernel = std::move(kernel), .results = {{.value = expressions_.result(node)}}, .request = request};
   for (const ValueId operand : operands) call.operands.push_back({.value = operand});
   call.operands.resize(3);

@@ -49,12 +49,12 @@ void KernelMatcher::add_convolution(NodeId node) {
   const auto type = dtype(data);
   const auto shape = extents(data), weights = extents(filters), result = extents(expressions_.result(node));
   if (!type || !shape || !weights || !result) return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (shape->size() < 3 || weights->size() != shape->size()) return leave(node, "its operands do not fit");
   kernels::Convolution request;
   if (!read_axes(node, *shape, std::span(*weights).subspan(2), *result, request.axes)) return;
   const Attribute* const group = model_.attribute(model_.node(node), "group");
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   request.batch = (*shape)[0];
   request.channels = (*shape)[1];
   request.filters = (*weights)[0];
@@ -82,7 +82,7 @@ void KernelMatcher::add_pool(NodeId node, bool maximum) {
   const auto type = dtype(data);
   const auto shape = extents(data), result = extents(expressions_.result(node));
   if (!type || !shape || !result) return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   const Attribute* const kernel = model_.attribute(model_.node(node), "kernel_shape");
   if (kernel == nullptr) return leave(node, "its attribute kernel_shape is missing");
   kernels::Pooling request;
@@ -93,7 +93,7 @@ void KernelMatcher::add_pool(NodeId node, bool maximum) {
   request.kind = maximum                                 ? Kind::kMax
                  : padding != nullptr && padding->i != 0 ? Kind::kAverageWithPadding
                                                          : Kind::kAverage;
-  request.dtype = *loss_dtype(*type);
+  request.dtype = *float_dtype(*type);
   request.images = (*shape)[0] * (*shape)[1];
   KernelCall call{.kernel = maximum ? "pooling max" : "pooling average",
                   .results = {{.value = expressions_.result(node)}},
@@ -110,11 +110,11 @@ void KernelMatcher::add_global_pool(NodeId node, kernels::ReductionKind kind, st
   const auto shape = extents(data);
   if (!type || !shape || !extents(expressions_.result(node)))
     return leave(node, "its extents are not known before the run");
-  if (!loss_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
+  if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (shape->size() < 3) return leave(node, "it reduces no axis");
   if (std::ranges::find(*shape, 0) != shape->end()) return leave(node, "its operand has no elements");
   ReductionCall request{.kind = kind, .extents = *shape, .axes = {}};
-  request.dtype = request.result_dtype = *loss_dtype(*type);
+  request.dtype = request.result_dtype = *float_dtype(*type);
   for (std::size_t axis = 2; axis < shape->size(); ++axis) request.axes.push_back(static_cast<int>(axis));
   KernelCall call{.kernel = std::move(kernel),
                   .results = {{.value = expressions_.result(node)}},
