@@ -217,7 +217,7 @@ void infer_{file}(Inference& in) {{
   if (const auto shape = in.shape(0)) in.set_shape(0, *shape);
 }}
 
-const RegisterOps kEntries{{OpEntry("{name}"{f', "{domain}"' if domain else ""}).infer(infer_{file})}};
+const RegisterOps kRegister{name}{{OpEntry("{name}"{f', "{domain}"' if domain else ""}).infer(infer_{file})}};
 
 }}  // namespace
 }}  // namespace tensorlint::ops

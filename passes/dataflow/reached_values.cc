@@ -568,9 +568,10 @@ void Element::read_sum(const Call& call, Part& part) const {
 
 /// Positions: how many elements of a mask hold up to each one. The last one is counted as many times as there are.
 void Element::read_running_sum(const Call& call, Part& part) const {
-  const auto axis = call.has(1) ? single_number(call.fact(1)) : std::nullopt;
   const Fact& data = call.fact(0);
-  if (!axis || !part.is_integer || data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return;
+  if (!call.has(1) || !part.is_integer || data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return;
+  const auto axis = single_number(call.fact(1));
+  if (!axis) return;
   const auto dims = analysis_.facts().dims_of(data.shape);
   const auto rank = static_cast<double>(dims.size());
   const double at = *axis < 0 ? *axis + rank : *axis;

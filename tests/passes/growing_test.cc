@@ -593,7 +593,7 @@ class Replay {
   bool renamed_ = false;
 };
 
-constexpr std::size_t kStride = stride(15);
+constexpr std::size_t kStride = stride(40);
 
 TEST(Growing, EqualsTheWholeOnModelsThatAreReplayed) {
   std::vector<fs::path> paths;

@@ -32,7 +32,7 @@ TEST(DevicePlans, MemoryOfExportedModels) {
   std::size_t planned = 0, calls = 0;
   double worst = 1;
   const std::vector<std::string> paths = exported_models();
-  for (std::size_t i = 0; i < paths.size(); i += stride(12)) {
+  for (std::size_t i = 0; i < paths.size(); i += stride(36)) {
     const std::string& path = paths[i];
     const Result<Model> model = read_onnx_file(path);
     if (!model) continue;  // some are there to be refused
@@ -53,7 +53,7 @@ TEST(DevicePlans, MemoryOfExportedModels) {
       worst = std::max(worst, ratio);
     }
   }
-  EXPECT_GT(planned, 600U / stride(12));
+  EXPECT_GT(planned, 600U / stride(36));
   RecordProperty("graphs_with_kernels", std::to_string(planned));
   RecordProperty("kernels", std::to_string(calls));
   RecordProperty("worst_ratio", std::to_string(worst));

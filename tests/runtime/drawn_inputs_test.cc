@@ -13,6 +13,7 @@
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter.h"
 #include "tests/ops/backend_corpus.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -132,8 +133,10 @@ class DrawnInputs : public testing::TestWithParam<int> {};
 TEST_P(DrawnInputs, ResultsLieInsideTheirFacts) {
   const ops::Corpus& corpus = ops::Corpus::get();
   int ran = 0, cases = 0;
+  unsigned number = 0;
   for (const ops::BackendCase& entry : corpus.cases) {
     if (entry.variant != "declared" || static_cast<int>(entry.name.back()) % 4 != GetParam()) continue;
+    if (number++ % stride(4) != 0) continue;
     const Result<Model> model = ops::model_of(entry);
     ASSERT_TRUE(model.ok()) << entry.name;
     ++cases;

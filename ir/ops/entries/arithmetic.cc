@@ -314,7 +314,7 @@ OpEntry variadic(std::string_view name, InferFunction function) {
   return binary(name, function).constraint(kVariadicShapes);
 }
 
-const RegisterOps kArithmetic{
+const RegisterOps kRegisterArithmetic{
     binary("Add", arithmetic<add, add_dims, add_floats>).element(add_element).computes(Opcode::kAdd),
     binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>)
         .element(subtract_element)

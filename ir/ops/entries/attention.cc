@@ -299,7 +299,7 @@ void tensor_scatter(Inference& in) {
   check_shape(in, 2, Dims{cache->front()}, kCacheShapes, "write indices", 0);
 }
 
-const RegisterOps kAttention{
+const RegisterOps kRegisterAttention{
     OpEntry("Attention")
         .infer(attention)
         .constraint(kAttentionMask)

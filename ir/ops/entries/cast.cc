@@ -190,7 +190,7 @@ void bit_cast(Inference& in) {
 
 void identity(Inference& in) { in.set_same(0, 0); }
 
-const RegisterOps kCasts{
+const RegisterOps kRegisterCast{
     OpEntry("Identity").computes(Opcode::kIdentity).infer(identity),
     OpEntry("Cast")
         .computes(Opcode::kCast)

@@ -244,7 +244,7 @@ void split(Inference& in) {
   }
 }
 
-const RegisterOps kConcats{
+const RegisterOps kRegisterConcat{
     OpEntry("Concat")
         .computes(Opcode::kConcat)
         .infer(concat)

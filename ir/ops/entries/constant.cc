@@ -173,7 +173,7 @@ void range(Inference& in) {
   in.set_shape(0, shape);
 }
 
-const RegisterOps kConstants{
+const RegisterOps kRegisterConstant{
     OpEntry("Constant").computes(Opcode::kConstant).infer(constant).constraint(kOneValue),
     OpEntry("ConstantOfShape")
         .computes(Opcode::kFill)

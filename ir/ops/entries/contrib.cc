@@ -323,7 +323,7 @@ OpEntry reduction(std::string_view name) {
   return contrib(name, reduce_axes).trait(OpTrait::kReduction).constraint(kContribAxis).constraint(kContribAxisOnce);
 }
 
-const RegisterOps kActivations{
+const RegisterOps kRegisterContribActivations{
     contrib("Gelu", same_as_first),
     contrib("QuickGelu", same_as_first),
     with_vector("FastGelu", with_bias),
@@ -348,7 +348,7 @@ const RegisterOps kActivations{
     contrib("MurmurHash3", same_as_first),
 };
 
-const RegisterOps kNormalizations{
+const RegisterOps kRegisterContribNormalizations{
     with_vector("SkipLayerNormalization", skip_normalization).constraint(kSkip),
     with_vector("SkipSimplifiedLayerNormalization", skip_normalization).constraint(kSkip),
     with_vector("EmbedLayerNormalization", embed_layer_normalization).constraint(kSkip),
@@ -359,7 +359,7 @@ const RegisterOps kNormalizations{
         .constraint(kSkip),
 };
 
-const RegisterOps kProducts{
+const RegisterOps kRegisterContribProducts{
     product("FusedMatMul", fused_matmul),
     product("TransposeMatMul", fused_matmul),
     product("FusedMatMulActivation", fused_matmul),
@@ -373,7 +373,7 @@ const RegisterOps kProducts{
     contrib("MatMulBnb4", matmul_bnb4).constraint(kPackedInner),
 };
 
-const RegisterOps kConvolutions{
+const RegisterOps kRegisterContribConvolutions{
     convolution("FusedConv", [](Inference& in) { conv(in, 1, 2, false); }),
     convolution("NhwcConv", [](Inference& in) { conv(in, 1, 2, true); }),
     convolution("NhwcFusedConv", [](Inference& in) { conv(in, 1, 2, true); }),
@@ -383,7 +383,7 @@ const RegisterOps kConvolutions{
     pool("QLinearGlobalAveragePool", qlinear_global_average_pool),
 };
 
-const RegisterOps kQuantized{
+const RegisterOps kRegisterContribQuantized{
     elementwise("QLinearAdd", [](Inference& in) { broadcast_pair(in, 0, 3); }),
     elementwise("QLinearMul", [](Inference& in) { broadcast_pair(in, 0, 3); }),
     elementwise("QLinearWhere", qlinear_where),
@@ -395,7 +395,7 @@ const RegisterOps kQuantized{
     contrib("QLinearConcat", qlinear_concat).constraint(kContribAxis).constraint(kContribConcat),
 };
 
-const RegisterOps kOthers{
+const RegisterOps kRegisterContribOthers{
     contrib("ExpandDims", expand_dims).computes(Opcode::kUnsqueeze).constraint(kContribAxis),
     contrib("CDist", cdist).constraint(kSkip),
     contrib("TorchEmbedding", torch_embedding),

@@ -150,7 +150,7 @@ OpEntry attention(std::string_view name, InferFunction function) {
   return contrib(name, function).constraint(kContribAttention).constraint(kContribHeads);
 }
 
-const RegisterOps kAttention{
+const RegisterOps kRegisterContribAttentionAttention{
     attention("Attention", [](Inference& in) { merged_attention(in, 4, false); }),
     attention("QAttention", [](Inference& in) { merged_attention(in, 8, false); }),
     attention("PackedAttention", [](Inference& in) { merged_attention(in, -1, true); }),
@@ -161,7 +161,7 @@ const RegisterOps kAttention{
     contrib("RestorePadding", restore_padding),
 };
 
-const RegisterOps kRecurrent{
+const RegisterOps kRegisterContribAttentionRecurrent{
     contrib("DynamicQuantizeLSTM", dynamic_quantize_lstm).constraint(kContribAttention),
 };
 

@@ -64,7 +64,7 @@ void scan(Inference& in) {
   }
 }
 
-const RegisterOps kControlFlow{
+const RegisterOps kRegisterControlFlow{
     OpEntry("If").trait(OpTrait::kControlFlow).infer(branch).constraint(kCondition),
     OpEntry("Loop").trait(OpTrait::kControlFlow).infer(loop).constraint(kCondition),
     OpEntry("Scan").trait(OpTrait::kControlFlow).infer(scan).constraint(kScanCounts).constraint(kScanAxes),

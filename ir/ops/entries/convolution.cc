@@ -200,7 +200,7 @@ OpEntry convolution(std::string_view name, InferFunction function) {
   return with_conv_constraints(OpEntry(name).infer(function));
 }
 
-const RegisterOps kConvolutions{
+const RegisterOps kRegisterConvolution{
     convolution("Conv", conv).computes(Opcode::kConv),
     convolution("ConvInteger", conv_integer).constraint(kConvZeroPoint),
     convolution("DeformConv", deform_conv).constraint(kDeformGroups).constraint(kDeformOffsets),

@@ -73,14 +73,14 @@ void crop_and_resize(Inference& in) {
   in.set_shape(0, result);
 }
 
-const RegisterOps kEntries{OpEntry("CropAndResize", "com.microsoft")
-                               .infer(crop_and_resize)
-                               .host("crop_size")
-                               .index("batch_indices")
-                               .constraint(kCropShapes)
-                               .constraint(kCropBatch)
-                               .constraint(kCropSize)
-                               .constraint(kCropMode)};
+const RegisterOps kRegisterCropAndResize{OpEntry("CropAndResize", "com.microsoft")
+                                             .infer(crop_and_resize)
+                                             .host("crop_size")
+                                             .index("batch_indices")
+                                             .constraint(kCropShapes)
+                                             .constraint(kCropBatch)
+                                             .constraint(kCropSize)
+                                             .constraint(kCropMode)};
 
 }  // namespace
 }  // namespace tensorlint::ops

@@ -122,7 +122,7 @@ void det(Inference& in) {
   in.set_shape(0, data->first(data->size() - 2));
 }
 
-const RegisterOps kEinsum{
+const RegisterOps kRegisterEinsum{
     OpEntry("Einsum")
         .computes(Opcode::kEinsum)
         .infer(einsum)

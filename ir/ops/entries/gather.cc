@@ -54,7 +54,7 @@ void gather(Inference& in) {
   gather_elements(in, at);
 }
 
-const RegisterOps kGathers{
+const RegisterOps kRegisterGather{
     OpEntry("Gather")
         .computes(Opcode::kGather)
         .infer(gather)

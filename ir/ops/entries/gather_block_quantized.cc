@@ -10,8 +10,8 @@ namespace {
 const Constraint kAxis{"gather_block_quantized_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kScales{"gather_block_quantized_scales", ConstraintKind::kShapes,
                          "scales have the shape of the data, along quantize_axis one element per block"};
-const Constraint kBlockSize{"gather_block_quantized_block_size", ConstraintKind::kAttribute,
-                            "block_size is a power of 2 and at least 16; 0 for data of 8-bit and 4-bit floats"};
+const Constraint kGatheredBlock{"gather_block_quantized_block_size", ConstraintKind::kAttribute,
+                                "block_size is a power of 2 and at least 16; 0 for data of 8-bit and 4-bit floats"};
 const Constraint kBits{"gather_block_quantized_bits", ConstraintKind::kAttribute, "uint8 has 2, 4 or 8 bits"};
 const Constraint kPackedAxis{"gather_block_quantized_packed_axis", ConstraintKind::kAttribute,
                              "gather_axis is 0 where the data is uint8, and not quantize_axis where it is packed"};
@@ -35,7 +35,7 @@ std::int64_t packed_elements(Inference& in) {
 bool is_block_size(Inference& in, std::int64_t size) {
   if (size >= 16 && std::has_single_bit(static_cast<std::uint64_t>(size))) return true;
   if (size == 0 && !has_integers(in)) return false;  // one block, if the data is of floats
-  in.fail(kBlockSize, {}, {"{} is {}, and not a power of 2 from 16 on", AttributeName("block_size"), size});
+  in.fail(kGatheredBlock, {}, {"{} is {}, and not a power of 2 from 16 on", AttributeName("block_size"), size});
   return false;
 }
 
@@ -79,14 +79,14 @@ void gather_block_quantized(Inference& in) {
   in.set_shape(0, result);
 }
 
-const RegisterOps kEntries{OpEntry("GatherBlockQuantized", "com.microsoft")
-                               .infer(gather_block_quantized)
-                               .index("indices")
-                               .constraint(kAxis)
-                               .constraint(kScales)
-                               .constraint(kBlockSize)
-                               .constraint(kBits)
-                               .constraint(kPackedAxis)};
+const RegisterOps kRegisterGatherBlockQuantized{OpEntry("GatherBlockQuantized", "com.microsoft")
+                                                    .infer(gather_block_quantized)
+                                                    .index("indices")
+                                                    .constraint(kAxis)
+                                                    .constraint(kScales)
+                                                    .constraint(kGatheredBlock)
+                                                    .constraint(kBits)
+                                                    .constraint(kPackedAxis)};
 
 }  // namespace
 }  // namespace tensorlint::ops

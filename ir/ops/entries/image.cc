@@ -294,7 +294,7 @@ void image_decoder(Inference& in) {
   in.set_shape(0, unknown_dims(3, Unknown::kDataDependent));
 }
 
-const RegisterOps kImages{
+const RegisterOps kRegisterImage{
     OpEntry("RoiAlign").infer(roi_align).constraint(kRoiShapes).constraint(kRoiExtents).constraint(kRoiBatch),
     OpEntry("MaxRoiPool").infer(max_roi_pool).constraint(kRoiShapes).constraint(kRoiExtents),
     OpEntry("MaxUnpool")

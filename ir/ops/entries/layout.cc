@@ -10,7 +10,7 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kBlockRank{"block_rank", ConstraintKind::kRank, "the operand has four axes: N, C, H, W"};
-const Constraint kBlockSize{"block_size", ConstraintKind::kAttribute, "blocksize is at least 1"};
+const Constraint kSpaceBlock{"block_size", ConstraintKind::kAttribute, "blocksize is at least 1"};
 const Constraint kBlockMode{"block_mode", ConstraintKind::kAttribute, "`mode` is DCR or CRD"};
 const Constraint kBlockDivides{"block_divides", ConstraintKind::kShapes, "the blocks divide the extents"};
 const Constraint kPadAxes{"pad_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -30,7 +30,7 @@ std::optional<std::int64_t> block_size(Inference& in) {
     in.fail(kBlockRank, {0},
             {"{} has rank {}, {} needs the four axes N, C, H, W", OperandRef(0), data->size(), in.call().name});
   const std::int64_t size = in.int_attribute("blocksize", 0);
-  if (size < 1) in.fail(kBlockSize, {}, {"blocksize {} of {} is less than 1", size, in.call().name});
+  if (size < 1) in.fail(kSpaceBlock, {}, {"blocksize {} of {} is less than 1", size, in.call().name});
   if (size < 1 || (data && data->size() != 4)) return std::nullopt;
   return size;
 }
@@ -141,12 +141,12 @@ OpEntry blocks(std::string_view name, InferFunction function) {
   return OpEntry(name)
       .infer(function)
       .constraint(kBlockRank)
-      .constraint(kBlockSize)
+      .constraint(kSpaceBlock)
       .constraint(kBlockMode)
       .constraint(kBlockDivides);
 }
 
-const RegisterOps kLayouts{
+const RegisterOps kRegisterLayout{
     blocks("DepthToSpace", depth_to_space),
     blocks("SpaceToDepth", space_to_depth),
     OpEntry("Pad")

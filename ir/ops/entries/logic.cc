@@ -125,7 +125,7 @@ OpEntry binary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function).constraint(kBroadcastable);
 }
 
-const RegisterOps kLogic{
+const RegisterOps kRegisterLogic{
     binary("Equal", compare<equal, float_equal>).computes(Opcode::kEqual).element(equal_element),
     binary("Less", compare<less, float_less>).element(less_element).computes(Opcode::kCompare),
     binary("Greater", compare<greater, float_greater>).element(greater_element).computes(Opcode::kCompare),

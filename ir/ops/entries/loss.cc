@@ -107,7 +107,7 @@ OpEntry class_loss_entry(std::string_view name, LossKind kind, std::string_view 
       .constraint(kLossClass);
 }
 
-const RegisterOps kLosses{
+const RegisterOps kRegisterLoss{
     class_loss_entry("SoftmaxCrossEntropyLoss", LossKind::kCrossEntropy, "scores", "labels", softmax_cross_entropy),
     class_loss_entry("NegativeLogLikelihoodLoss", LossKind::kNegativeLogLikelihood, "input", "target", class_loss),
 };

@@ -25,7 +25,7 @@ OpEntry product(std::string_view name, InferFunction function) {
   return OpEntry(name).infer(function).constraint(kMatMulInner).constraint(kMatMulRank).constraint(kMatMulBroadcast);
 }
 
-const RegisterOps kProducts{
+const RegisterOps kRegisterMatmul{
     product("MatMul", matmul).computes(Opcode::kMatMul),
     product("MatMulInteger", matmul_integer).constraint(kMatMulZeroPoint),
     OpEntry("Gemm")

@@ -188,7 +188,7 @@ void mean_variance_normalization(Inference& in) {
                                    static_cast<int>(data->size()), 0, kNormAxis, kNormAxisOnce));
 }
 
-const RegisterOps kNormalizations{
+const RegisterOps kRegisterNormalization{
     OpEntry("BatchNormalization")
         .computes(Opcode::kNormalize)
         .infer(batch_normalization)

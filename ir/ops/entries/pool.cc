@@ -57,7 +57,7 @@ OpEntry pool_entry(std::string_view name, InferFunction function) {
       .constraint(kWindowFits);
 }
 
-const RegisterOps kPools{
+const RegisterOps kRegisterPool{
     pool_entry("MaxPool", max_pool),
     pool_entry("AveragePool", pool),
     pool_entry("LpPool", lp_pool),

@@ -142,7 +142,7 @@ OpEntry quantizer(std::string_view name, InferFunction function) {
       .constraint(kBlockSize);
 }
 
-const RegisterOps kQuantization{
+const RegisterOps kRegisterQuantization{
     quantizer("QuantizeLinear", quantize_linear).constraint(kQuantizationPrecision).constraint(kScaleNotZero),
     quantizer("DequantizeLinear", dequantize_linear),
     OpEntry("DynamicQuantizeLinear").infer(dynamic_quantize_linear),

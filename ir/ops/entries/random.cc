@@ -99,7 +99,7 @@ OpEntry random(std::string_view name, InferFunction function) {
   return OpEntry(name).infer(function).constraint(kRandomDtype);
 }
 
-const RegisterOps kRandom{
+const RegisterOps kRegisterRandom{
     random("RandomNormal", shape_attribute).constraint(kRandomShape),
     random("RandomUniform", random_uniform).constraint(kRandomShape),
     random("RandomNormalLike", like_operand),

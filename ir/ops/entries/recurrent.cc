@@ -137,7 +137,7 @@ OpEntry layer(std::string_view name, InferFunction function) {
       .constraint(kRecurrentLengths);
 }
 
-const RegisterOps kRecurrent{
+const RegisterOps kRegisterRecurrent{
     layer("RNN", [](Inference& in) { recurrent(in, 1); }),
     layer("GRU", [](Inference& in) { recurrent(in, 3); }),
     layer("LSTM", [](Inference& in) { recurrent(in, 4); }),

@@ -85,7 +85,7 @@ OpEntry reduction(std::string_view name, InferFunction function) {
       .constraint(kReduceAxesOnce);
 }
 
-const RegisterOps kReductions{
+const RegisterOps kRegisterReduction{
     reduction("ReduceSum", reduce_shape).computes(Opcode::kReduceSum),
     reduction("ReduceMean", reduce_to_hull).computes(Opcode::kReduceMean),
     reduction("ReduceMax", reduce_to_hull).computes(Opcode::kReduceMax),

@@ -298,7 +298,7 @@ void unsqueeze(Inference& in) {
   in.set_shape(0, result);
 }
 
-const RegisterOps kReshapes{
+const RegisterOps kRegisterReshape{
     OpEntry("Reshape")
         .computes(Opcode::kReshape)
         .infer(reshape)

@@ -200,7 +200,7 @@ void upsample(Inference& in) {
   in.set_shape(0, result);
 }
 
-const RegisterOps kResize{
+const RegisterOps kRegisterResize{
     // onnxruntime's CUDA kernel reads all three on the host (OrtMemTypeCPUInput 1, 2 and 3 since version 11).
     OpEntry("Resize")
         .host("roi")

@@ -192,7 +192,7 @@ OpEntry scatter(std::string_view name) {
       .constraint(kScatterReduction);
 }
 
-const RegisterOps kScatters{
+const RegisterOps kRegisterScatter{
     OpEntry("GatherElements")
         .computes(Opcode::kGatherElements)
         .index("indices")

@@ -330,7 +330,7 @@ OpEntry arg(std::string_view name) {
       .constraint(kArgElements);
 }
 
-const RegisterOps kSelections{
+const RegisterOps kRegisterSelection{
     arg("ArgMax"),
     arg("ArgMin"),
     // `K` gives the shape of the results, which is needed on the host; in version 1 it is the attribute `k`.

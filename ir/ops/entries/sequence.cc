@@ -352,7 +352,7 @@ void optional_has_element(Inference& in) {
 /// The elements of a sequence, and what an optional holds, may be anywhere.
 OpEntry collection(std::string_view name) { return OpEntry(name).device(DeviceRule::kIndependent); }
 
-const RegisterOps kSequences{
+const RegisterOps kRegisterSequence{
     collection("SequenceConstruct").infer(sequence_construct),
     collection("SequenceEmpty").infer(sequence_empty).constraint(kEmptyDtype),
     collection("SequenceInsert").infer(sequence_insert).host("position").constraint(kInsertDtype).constraint(kPosition),

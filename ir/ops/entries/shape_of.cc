@@ -37,7 +37,7 @@ void size(Inference& in) {
   if (const auto data = in.shape(0)) in.set_elements(0, {element_count(in.dims(), *data)});
 }
 
-const RegisterOps kShapes{
+const RegisterOps kRegisterShapeOf{
     OpEntry("Shape").computes(Opcode::kShape).trait(OpTrait::kShapeOf).device(DeviceRule::kHostResults).infer(shape),
     OpEntry("Size").trait(OpTrait::kShapeOf).device(DeviceRule::kHostResults).infer(size),
 };

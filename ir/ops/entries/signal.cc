@@ -127,7 +127,7 @@ void window(Inference& in) {
   in.set_shape(0, Dims{element_of(in, 0)});
 }
 
-const RegisterOps kSignals{
+const RegisterOps kRegisterSignal{
     OpEntry("DFT")
         .host("dft_length")
         .host("axis")

@@ -204,7 +204,7 @@ void slice(Inference& in) {
   slice_elements(in, *data, *bounds);
 }
 
-const RegisterOps kSlices{
+const RegisterOps kRegisterSlice{
     OpEntry("Slice")
         .computes(Opcode::kSlice)
         .infer(slice)

@@ -40,7 +40,7 @@ OpEntry normalisation(std::string_view name, InferFunction function) {
   return OpEntry(name).infer(function).constraint(kSoftmaxAxis);
 }
 
-const RegisterOps kSoftmaxes{
+const RegisterOps kRegisterSoftmax{
     normalisation("Softmax", softmax).computes(Opcode::kSoftmax),
     normalisation("LogSoftmax", log_softmax).computes(Opcode::kLogSoftmax),
     normalisation("Hardmax", hardmax).constraint(kHardmaxRank),

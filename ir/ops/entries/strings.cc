@@ -115,7 +115,7 @@ void regex_full_match(Inference& in) {
     in.fail(kPattern, {}, {"{} of RegexFullMatch {}: `{}`", AttributeName("pattern"), *fault, pattern});
 }
 
-const RegisterOps kTexts{
+const RegisterOps kRegisterStrings{
     OpEntry("StringNormalizer").infer(string_normalizer).constraint(kNormalizerShape).constraint(kNormalizerCase),
     OpEntry("StringConcat").trait(OpTrait::kElementwise).infer(string_concat).constraint(kBroadcastable),
     OpEntry("StringSplit").infer(string_split),

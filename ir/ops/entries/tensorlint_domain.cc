@@ -190,7 +190,7 @@ OpEntry over_classes(std::string_view name, LossKind kind) {
       .constraint(kTargetInRange);
 }
 
-const RegisterOps kEntries{
+const RegisterOps kRegisterTensorlintDomain{
     broadcasting("MseLoss", LossKind::kMse),
     broadcasting("L1Loss", LossKind::kL1),
     broadcasting("SmoothL1Loss", LossKind::kHuber),

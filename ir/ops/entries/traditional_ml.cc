@@ -426,7 +426,7 @@ void zip_map(Inference& in) {
 
 OpEntry ml(std::string_view name, InferFunction function) { return OpEntry(name, "ai.onnx.ml").infer(function); }
 
-const RegisterOps kTraditional{
+const RegisterOps kRegisterTraditionalMl{
     ml("ArrayFeatureExtractor", array_feature_extractor).constraint(kFeatureRank).constraint(kFeatureIndex),
     ml("Binarizer", binarizer),
     ml("CastMap", cast_map).constraint(kMapForm),

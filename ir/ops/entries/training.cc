@@ -61,7 +61,7 @@ OpEntry training(std::string_view name, InferFunction function) {
   return OpEntry(name, "ai.onnx.preview.training").infer(function);
 }
 
-const RegisterOps kTraining{
+const RegisterOps kRegisterTraining{
     training("Adagrad", [](Inference& in) { optimizer(in, 3); })
         .constraint(kOptimizerCount)
         .constraint(kOptimizerShapes),

@@ -162,7 +162,7 @@ void tile(Inference& in) {
   });
 }
 
-const RegisterOps kRearranged{
+const RegisterOps kRegisterTranspose{
     OpEntry("Transpose")
         .computes(Opcode::kTranspose)
         .infer(transpose)

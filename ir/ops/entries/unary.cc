@@ -427,7 +427,7 @@ OpEntry unary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function);
 }
 
-const RegisterOps kUnary{
+const RegisterOps kRegisterUnary{
     unary("Abs", abs).element(of<std::abs>).computes(Opcode::kAbs),
     unary("Acos", acos).element(of<std::acos>).constraint(kDomainArc),
     unary("Acosh", acosh).element(of<std::acosh>).constraint(kDomainAcosh),

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxFaults = 1000;
 constexpr int kMaxLinks = 16;
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxLevels = 64;
 /// Of a location and the links on its way: a link of a page of `d/../` makes some thousand calls of the system.
 constexpr std::size_t kMaxComponents = 64;
 
@@ -83,7 +83,7 @@ std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::str
   constexpr std::string_view kUp = "../", kBlobs = "blobs/";
   std::size_t levels = 0;
   for (; target.starts_with(kUp); target.remove_prefix(kUp.size())) ++levels;
-  if (levels < 2 || levels > kMaxDepth || !target.starts_with(kBlobs)) return std::nullopt;
+  if (levels < 2 || levels > kMaxLevels || !target.starts_with(kBlobs)) return std::nullopt;
   const std::string name(target.substr(kBlobs.size()));
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) return std::nullopt;
   Descriptor at = open_folder(beside, ".");
@@ -184,7 +184,7 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
       continue;
     }
     if (pending.empty()) return open_regular(way.back(), name, location);
-    if (way.size() == kMaxDepth) return system_error(location, ENAMETOOLONG);
+    if (way.size() == kMaxLevels) return system_error(location, ENAMETOOLONG);
     Descriptor next = open_folder(way.back(), name);
     if (!next.ok()) return system_error(location, errno);
     way.push_back(std::move(next));

@@ -12,7 +12,7 @@
 namespace tensorlint {
 namespace {
 
-constexpr std::int64_t kIrVersion = 10;  // knows functions and everything in them
+constexpr std::int64_t kFunctionIrVersion = 10;  // knows functions and everything in them
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Result<Model> read_schema_function(const OpSchema& schema) {
   if (schema.function_body.empty()) return Error{fmt::format("ONNX does not define {} by a function", schema.name), {}};
   auto bytes = std::make_shared<std::string>();
   protozero::pbf_writer model(*bytes);
-  model.add_int64(wire::kModelIrVersion, kIrVersion);
+  model.add_int64(wire::kModelIrVersion, kFunctionIrVersion);
   std::string import, graph;
   protozero::pbf_writer opset(import);
   opset.add_string(wire::kOpsetDomain, "");
