@@ -21,14 +21,12 @@ class LoopStates {
   using Signature = std::array<std::uint64_t, 2>;
   Signature signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const;
 
-  bool depends_on_new(std::span<const Placed> state, Symbols::Count old) const;
   /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations
   /// made, which would be one more in each. Choices from outside the loop stay as they are. `inside`: when the loop
   /// goes on. `named`: the value that the new choices are named after.
   void forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named);
 
  private:
-  bool is_new(Bdd d, Symbols::Count old) const;
   /// The diagram from its leaves up: `of_leaf(leaf)`, and `of_node(diagram, low, high)` of what its two sides became.
   template <typename OfNode, typename OfLeaf>
   Bdd rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf);

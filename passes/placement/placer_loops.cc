@@ -146,7 +146,7 @@ bool Placer::follow_iteration(const Loop& loop, Iterations& run, Bdd guard) {
   const Bdd inside = store_.and_(guard, entered);
   if (inside == kFalse || store_.is_full()) return false;
   std::vector<Placed> before = run.states.back();
-  if (k > kExactIterations && loop_states_.depends_on_new(before, run.outer))
+  if (k > kExactIterations)
     loop_states_.forget_choices(before, inside, run.outer, value_at(body.inputs, loop.region.carried_input(0)));
   if (!run.period && !run.uses_number) {
     find_period(loop, run, before, k);
