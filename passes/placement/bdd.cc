@@ -24,7 +24,7 @@ Bdd BddStore::intern(Node node) {
     return kFalse;
   }
   const auto id = static_cast<std::uint32_t>(nodes_.size());
-  meter_.charge(16);
+  meter_.charge(24);
   memory_.add(kBytesPerEntry);
   nodes_.push_back(node);
   ids_.emplace(node, id);
@@ -52,14 +52,14 @@ Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
   if (condition == kFalse) return no;
   if (yes == kTrue && no == kFalse) return condition;
   if (full_) return kFalse;
-  auto& memo = ite_memo_[std::uint64_t{yes.id} << 32 | no.id];
-  if (const auto known = memo.find(condition.id); known != memo.end()) return known->second;
+  const Key memo{condition.id, yes.id, no.id};
+  if (const auto known = choices_.find(memo); known != choices_.end()) return known->second;
   meter_.charge(kStepsPerOperation);
   const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});
   const Bdd low = ite(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
   const Bdd high = ite(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
   const Bdd result = make(top, low, high);
-  ite_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
+  choices_.emplace(memo, result);
   remember();
   return result;
 }

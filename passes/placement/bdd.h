@@ -28,7 +28,7 @@ inline constexpr Bdd kFalse{0}, kTrue{1};
 class BddStore {
  public:
   /// `meter`: of the input; where it is spent, the store is full. `limit`: of nodes and remembered operations together,
-  /// some 200 bytes and 1 us each; models that people write take a few thousand.
+  /// some 128 bytes and 1 us each; models that people write take a few thousand.
   explicit BddStore(Meter& meter, std::size_t limit = std::size_t{1} << 17);
   Meter& meter() const { return meter_; }
 
@@ -101,7 +101,7 @@ class BddStore {
     }
   };
   struct Key {
-    std::uint32_t operation, a, b;
+    std::uint32_t operation, a, b;  // of ite(): the condition, yes and no
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -126,7 +126,7 @@ class BddStore {
     ++remembered_;
   }
 
-  static constexpr std::uint64_t kStepsPerOperation = 32, kBytesPerEntry = 96;
+  static constexpr std::uint64_t kStepsPerOperation = 100, kBytesPerEntry = 128;
 
   Meter& meter_;
   KeptMemory memory_;
@@ -138,8 +138,7 @@ class BddStore {
   mutable std::uint32_t walk_ = 0;
   std::vector<Bdd> leaves_;  // by value, kFalse where there is none yet
   std::unordered_map<Node, std::uint32_t, Hash> ids_;
-  std::unordered_map<Key, Bdd, Hash> memo_;
-  std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Bdd>> ite_memo_;
+  std::unordered_map<Key, Bdd, Hash> memo_, choices_;  // of map(), of ite()
 };
 
 }  // namespace tensorlint::placement

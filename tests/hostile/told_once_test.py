@@ -6,6 +6,7 @@ import string
 import unittest
 
 from promise import PromiseTest
+from visits_and_probes_test import HEADER, some_names
 
 PLACED = '<ir_version: 10, opset_import: ["" : 21, "tensorlint" : 1]>\n'
 
@@ -33,10 +34,33 @@ r0 = Loop (M_, T_, {','.join(['x'] * count)}) <body = b (int64 ii, bool cc, {','
 }}""".encode()
 
 
+def casts(count):
+    """Inputs and nodes of fixes that wait for each other."""
+    return ["float[N] k0", "uint8[N] small"], [f"k{i + 1} = Add (k{i}, small)" for i in range(count)]
+
+
+def one_of_devices(count, readers):
+    """A value that one of so many conditions brings to a device of its own, and 16 rounds of fixes."""
+    inputs, nodes = casts(17)
+    nodes += [f't{i} = tensorlint.Transfer <device = "cuda:{i}"> (x)' for i in range(count)]
+    chosen = "t0"
+    for i in range(1, count):
+        nodes.append(f"p{i} = If (C{i}) <then_branch = a () => (t{i}) {{}}, else_branch = a () => ({chosen}) {{}}>")
+        chosen = f"p{i}"
+    read = [f"{name}_" for name in some_names(readers)]
+    nodes += [f"v = Identity ({chosen})", *(f"{name} = Abs (v)" for name in read), f"y = Max ({', '.join(read)})"]
+    lines, inputs = "\n".join(nodes), ", ".join(["float[N] x", *inputs, *(f"bool C{i}" for i in range(count))])
+    return f"{PLACED}g ({inputs}) => (k17, y) {{\n{lines}\n}}".encode()
+
+
 class ToldOnceTest(PromiseTest):
     def test_diagrams_that_a_loop_carries_many_times(self):
         for count, reads_iteration in ((4500, False), (7800, False), (7800, True)):
             self.run_within_promise(carried(count, 11, reads_iteration), "check", "show", name="m.onnxtxt")
+
+    def test_diagrams_in_each_round_of_fixes(self):
+        for devices, readers in ((60, 10), (80, 1000)):
+            self.run_within_promise(one_of_devices(devices, readers), "fix --diff", name="m.onnxtxt")
 
 
 if __name__ == "__main__":
