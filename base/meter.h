@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <unordered_set>
 
 namespace tensorlint {
 
@@ -16,13 +17,18 @@ class Meter {
   static constexpr std::uint64_t kStepsAtLeast = std::uint64_t{40} << 20, kStepsPerByte = 256;
   /// Of what SECURITY.md allows, the reader takes most.
   static constexpr std::uint64_t kMemoryAtLeast = std::uint64_t{24} << 20, kMemoryPerByte = 4;
+  /// Of tables among the weights that are read, for their range or by a rule: pages of the file, which stay in memory.
+  static constexpr std::uint64_t kTablesAtLeast = std::uint64_t{16} << 20, kTablesPerByte = 4;
+  /// A link of a page of `d/../` makes thousands of calls of the system.
+  static constexpr std::uint32_t kMaxLookups = std::uint32_t{1} << 16;
 
   /// Counts, and allows everything: of a program of our own user, not of a file.
   Meter() = default;
   /// Of an input of so many bytes that are not weights.
   explicit Meter(std::uint64_t input_bytes)
       : steps_allowed_(kStepsAtLeast + kStepsPerByte * input_bytes),
-        memory_allowed_(kMemoryAtLeast + kMemoryPerByte * input_bytes) {}
+        memory_allowed_(kMemoryAtLeast + kMemoryPerByte * input_bytes),
+        tables_allowed_(kTablesAtLeast + kTablesPerByte * input_bytes) {}
 
   void charge(std::uint64_t steps) { steps_ += steps; }
   /// Takes account of memory, until it is released.
@@ -31,6 +37,25 @@ class Meter {
     if (memory_ > most_memory_) most_memory_ = memory_;
   }
   void release(std::uint64_t bytes) { memory_ -= bytes; }
+
+  /// Whether a table that begins there may be read: as many as there is room for, the first ones, and each time that
+  /// one of these is asked for. Whoever may not read it knows as little of it as of larger ones.
+  bool may_read(const void* table, std::uint64_t bytes) {
+    if (tables_.contains(table)) return true;
+    constexpr std::uint64_t kPage = 4096;
+    if (table_bytes_ + bytes + kPage > tables_allowed_) return false;
+    table_bytes_ += bytes + kPage;
+    tables_.insert(table);
+    return true;
+  }
+
+  /// Whether one more component of a path that the input names may be looked up: so many in one run of a command,
+  /// however often it begins anew.
+  bool may_look_up() {
+    if (lookups_ == kMaxLookups) return false;
+    ++lookups_;
+    return true;
+  }
 
   /// No more is to be done: what is not proven by now stays unknown. Once true it stays so, until reports begin.
   bool is_spent() const {
@@ -56,6 +81,9 @@ class Meter {
   std::uint64_t steps_ = 0, memory_ = 0, most_memory_ = 0;
   std::uint64_t steps_allowed_ = std::numeric_limits<std::uint64_t>::max(),
                 memory_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t table_bytes_ = 0, tables_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  std::unordered_set<const void*> tables_;
+  std::uint32_t lookups_ = 0;
   bool is_reporting_ = false, is_partial_ = false;
 };
 

@@ -42,6 +42,8 @@ struct Tensor {
   std::optional<std::vector<double>> floats(std::size_t limit) const;
   /// Bytes of data present inside the file; 0 for external data.
   std::uint64_t inline_bytes() const;
+  /// Where its numbers begin in the file.
+  const char* numbers_begin() const { return has_raw ? raw.data() : typed.data(); }
 };
 
 struct SparseTensor {

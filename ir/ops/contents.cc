@@ -12,6 +12,19 @@ namespace {
 /// Constants of up to this many integers are scanned for their range, so that index tables are checked too.
 constexpr std::size_t kMaxRangeScan = 1U << 16;
 
+/// The elements of a tensor of integers. Those that are only scanned are read anew in each visit of a body, some 4 ns
+/// each, however few bits they have.
+std::optional<std::vector<std::int64_t>> scanned_integers(FactStore& facts, const Tensor& tensor, DTypeSet dtypes) {
+  const bool has_integers = dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool));
+  const std::uint64_t count = tensor.element_count().value_or(kMaxRangeScan + 1);
+  if (!has_integers || tensor.external || count > kMaxRangeScan) return std::nullopt;
+  if (count > kMaxContent) {
+    if (!facts.meter().may_read(tensor.numbers_begin(), tensor.inline_bytes())) return std::nullopt;
+    facts.meter().charge(count / 2);
+  }
+  return tensor.integers(kMaxRangeScan);
+}
+
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> followed_extents(const DimPool& pool, std::span<const Dim> shape) {
@@ -120,7 +133,7 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_flo
     fact.shape = facts.intern_shape(dims);
   }
   fact.range = range_of(fact.dtypes);
-  if (const auto integers = tensor.integers(kMaxRangeScan)) {
+  if (const auto integers = scanned_integers(facts, tensor, fact.dtypes)) {
     if (integers->size() <= kMaxContent) {
       Content content;
       for (const std::int64_t element : *integers) content.integers.push_back(facts.dims().constant(element));

@@ -185,7 +185,11 @@ std::optional<std::vector<double>> LossCone::numbers(ValueId value) const {
                          : node == NodeId::kNone ? model.value(constant).initializer
                                                  : nullptr;
   if (tensor == nullptr) return std::nullopt;
+  constexpr std::uint64_t kSmall = 8192;  // in bytes: no weights
   expressions_.charge(kMost);
+  if (tensor->inline_bytes() > kSmall && tensor->element_count().value_or(kMost + 1) <= kMost &&
+      !analysis().meter().may_read(tensor->numbers_begin(), tensor->inline_bytes()))
+    return std::nullopt;
   return tensor->floats(kMost);
 }
 

@@ -19,6 +19,19 @@ TEST(Meter, AllowsMoreForMoreBytes) {
   EXPECT_EQ(large.memory_allowed() - small.memory_allowed(), 999'999 * Meter::kMemoryPerByte);
 }
 
+TEST(Meter, LetsTablesBeReadOnceAndAgain) {
+  Meter meter(1), other(1'000'001), none;
+  const char tables[4]{};
+  constexpr std::uint64_t kHalf = Meter::kTablesAtLeast / 2;
+  EXPECT_TRUE(meter.may_read(&tables[0], kHalf));
+  EXPECT_TRUE(meter.may_read(&tables[0], kHalf)) << "the same one";
+  EXPECT_FALSE(meter.may_read(&tables[1], kHalf)) << "a page more";
+  EXPECT_TRUE(meter.may_read(&tables[2], kHalf / 2)) << "a smaller one";
+  EXPECT_TRUE(meter.may_read(&tables[0], kHalf));
+  EXPECT_TRUE(other.may_read(&tables[0], kHalf) && other.may_read(&tables[1], kHalf));
+  EXPECT_TRUE(none.may_read(&tables[0], kHalf * 100));
+}
+
 TEST(Meter, KeepsAQuarterBackForReports) {
   Meter meter(1);
   meter.charge(meter.steps_allowed() / 4 * 3 - 1);

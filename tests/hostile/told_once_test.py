@@ -2,11 +2,18 @@
 body, tables that look like weights, files and names in each round of fixes, failures and shapes at each reader."""
 
 import itertools
+import json
 import string
 import unittest
 
-from promise import PromiseTest
+import numpy as np
+import wire
+from hostile_test import run
+from promise import LARGEST, PromiseTest
+from visited_texts_test import loops
 from visits_and_probes_test import HEADER, some_names
+
+INT2, UINT8, DOUBLE = 26, 2, 11
 
 PLACED = '<ir_version: 10, opset_import: ["" : 21, "tensorlint" : 1]>\n'
 
@@ -39,6 +46,11 @@ def casts(count):
     return ["float[N] k0", "uint8[N] small"], [f"k{i + 1} = Add (k{i}, small)" for i in range(count)]
 
 
+def text_of(nodes, inputs, outputs, header=HEADER):
+    lines = "\n".join(nodes)
+    return f"{header}g ({','.join(inputs)}) => ({','.join(outputs)}) {{\n{lines}\n}}".encode()
+
+
 def one_of_devices(count, readers):
     """A value that one of so many conditions brings to a device of its own, and 16 rounds of fixes."""
     inputs, nodes = casts(17)
@@ -49,8 +61,32 @@ def one_of_devices(count, readers):
         chosen = f"p{i}"
     read = [f"{name}_" for name in some_names(readers)]
     nodes += [f"v = Identity ({chosen})", *(f"{name} = Abs (v)" for name in read), f"y = Max ({', '.join(read)})"]
-    lines, inputs = "\n".join(nodes), ", ".join(["float[N] x", *inputs, *(f"bool C{i}" for i in range(count))])
-    return f"{PLACED}g ({inputs}) => (k17, y) {{\n{lines}\n}}".encode()
+    return text_of(nodes, ["float[N] x", *inputs, *(f"bool C{i}" for i in range(count))], ["k17", "y"], PLACED)
+
+
+def programs(files):
+    """Sums that each have a finding in a program of their own, and 16 rounds of fixes."""
+    results = [f"w{i}" for i in range(len(files))]
+    nodes = []
+    for result, file in zip(results, files):
+        trace = wire.data(1, "pkg.torch.onnx.stack_trace") + wire.data(2, f'File "{file}", line 1, in f')
+        nodes.append(wire.node("Add", ["x", "i"], [result]) + wire.data(9, trace))
+    nodes += [wire.node("Add", [f"k{i}", "small"], [f"k{i + 1}"]) for i in range(17)]
+    inputs = [wire.value("x", dims=["N"]), wire.value("i", wire.INT64, ["N"]), wire.value("k0", dims=["N"]), wire.value("small", UINT8, ["N"])]
+    return wire.model(wire.graph(nodes, inputs, [wire.data(1, name) for name in ("k17", *results)]))
+
+
+def masks_of_labels(count):
+    """The weights of a loss are the largest of the label and of so many numbers."""
+    names = [f"{name}_" for name in some_names(count)]
+    numbers = ",".join(f"int64 {name}={{{3 * i + 7}}}" for i, name in enumerate(names))
+    return f"""{HEADER}g(float[N,C]p,int64[N]t)=>(float L)<{numbers}>{{
+l=SoftmaxCrossEntropyLoss<reduction="none">(p,t)
+w=Max(t,{",".join(names)})
+wf=Cast<to=1>(w)
+m=Mul(l,wf)
+L=ReduceMean<keepdims=0>(m)
+}}""".encode()
 
 
 class ToldOnceTest(PromiseTest):
@@ -61,6 +97,58 @@ class ToldOnceTest(PromiseTest):
     def test_diagrams_in_each_round_of_fixes(self):
         for devices, readers in ((60, 10), (80, 1000)):
             self.run_within_promise(one_of_devices(devices, readers), "fix --diff", name="m.onnxtxt")
+
+    def test_narrow_constants_in_each_visit_of_a_body(self):
+        packed = wire.tensor("t", INT2, [1 << 16], bytes([0b11100100]) * (1 << 14))
+        for count in (1, 3):
+            self.run_within_promise(loops([wire.node("Constant", [], [f"q{i}"], value=("t", packed)) for i in range(count)]), "check", "show", "contract")
+        self.run_within_promise(loops([wire.node("ConstantOfShape", ["sh"], ["q"], value=("t", packed))]), "check")
+
+    def check_with_weights(self, graph, tensors, size):
+        """`tensors` are followed by so many bytes of zeros each, which a file may have without anybody holding them."""
+        heads = [tensor + wire.varint(9 << 3 | 2) + wire.varint(size) for tensor in tensors]
+        heads = [wire.varint(5 << 3 | 2) + wire.varint(len(head) + size) + head for head in heads]
+        before = wire.number(1, 10) + wire.data(8, wire.data(1, "") + wire.number(2, 21)) + wire.varint(7 << 3 | 2)
+        rest = len(graph) + sum(map(len, heads))
+        with self.path.open("wb") as file:
+            file.write(before + wire.varint(rest + len(heads) * size))
+            for head in heads:
+                file.write(head)
+                file.seek(size, 1)
+            file.write(graph)
+        result = run(["check", self.path])
+        self.assert_kept(result, rest)
+        self.assertIn(b"1 checked file", result.output)
+
+    def write_sparsely(self, head, size, rest, ascending=False):
+        """A graph of so many bytes between two others: of zeros, or of numbers of 8 bytes that ascend."""
+        before = wire.number(1, 10) + wire.data(8, wire.data(1, "") + wire.number(2, 21)) + wire.varint(7 << 3 | 2)
+        with self.path.open("wb") as file:
+            file.write(before + wire.varint(len(head) + size + len(rest)) + head)
+            for begin in range(0, size // 8 if ascending else 0, 1 << 16):
+                file.write(np.arange(begin, min(size // 8, begin + (1 << 16)), dtype="<i8").tobytes())
+            file.seek(0 if ascending else size, 1)
+            file.write(rest)
+
+    def test_weights_are_not_read_for_their_range(self):
+        names = some_names(300)
+        weights = [wire.tensor(name, wire.INT64, [1 << 16]) for name in names]
+        self.check_with_weights(wire.graph([wire.node("Max", names, ["y_"])], [], [wire.data(1, "y_")]), weights, 8 << 16)
+
+    def test_tables_that_may_hide_scores_are_not_all_read(self):
+        nodes, tables = [], []
+        for i in range(20):
+            tables.append(wire.tensor(f"W{i}", DOUBLE, [1, 1 << 20]))
+            nodes += [wire.node("Add", ["x", f"W{i}"], [f"a{i}"]), wire.node("Softmax", [f"a{i}"], [f"y{i}"], axis=-1)]
+        self.check_with_weights(wire.graph(nodes, [wire.value("x", DOUBLE, ["N", 1])], [wire.data(1, "y0")]), tables, 8 << 20)
+
+    def check_half_a_second(self, content, *command):
+        self.assertLessEqual(len(content), LARGEST)
+        path = self.folder / "m.onnxtxt"
+        path.write_bytes(content)
+        result = run([*command, path])
+        self.assert_kept(result, len(content), seconds=0.5)
+        return result.output
 
 
 if __name__ == "__main__":

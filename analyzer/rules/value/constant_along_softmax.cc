@@ -89,6 +89,7 @@ class ConstantAlongSoftmax : public Rule {
         return true;
       if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
         const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+        if (is_table_left_unread(expressions, first) || is_table_left_unread(expressions, second)) return false;
         const bool flat[] = {is_flat(expressions, first, value, axis), is_flat(expressions, second, value, axis)};
         if (flat[0] == flat[1]) {
           return found.empty() ||
@@ -197,14 +198,18 @@ class ConstantAlongSoftmax : public Rule {
     return scaled && expressions.op(node) == Opcode::kMul && std::abs(scaled->number) >= -kHidden;
   }
 
+  static constexpr std::size_t kMostElements = 1U << 20;  // of 1024 words
+
   /// A table of large negative numbers, and of others that are at most 0: one whose range nobody has looked at.
   static bool is_table_that_hides(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMostElements = 1U << 20;  // of 1024 words
-    const auto numbers = constant_numbers(expressions.analysis(), value, kMostElements);
-    if (!numbers || numbers->empty()) return false;
-    expressions.charge(numbers->size());
-    const auto [least, most] = std::ranges::minmax(*numbers);
-    return least <= kHidden && most <= 0;
+    const auto bounds = constant_bounds(expressions.analysis(), value, kMostElements);
+    return bounds && bounds->first <= kHidden && bounds->second <= 0;
+  }
+
+  /// It may hide scores.
+  static bool is_table_left_unread(const Expressions& expressions, ValueId value) {
+    return value != ValueId::kAbsent &&
+           is_left_unread(expressions.analysis(), before_moves(expressions, value), kMostElements);
   }
 
   /// Computed from data, with another number for each row.

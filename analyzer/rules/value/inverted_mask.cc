@@ -32,7 +32,8 @@ constexpr double kHidden = -1e3;
 /// numbers that are counted, and what is computed element by element of those.
 class MatrixElements {
  public:
-  explicit MatrixElements(const Expressions& expressions) : expressions_(expressions) {}
+  explicit MatrixElements(const Expressions& expressions)
+      : expressions_(expressions), memory_(expressions.analysis().meter()) {}
 
   /// In the row and column of the last two axes; nullopt where data has a part in it.
   std::optional<double> at(ValueId value, std::int64_t row, std::int64_t column, int depth = 0) {
@@ -99,6 +100,8 @@ class MatrixElements {
     if (const auto known = constants_.find(value); known != constants_.end())
       return known->second ? &*known->second : nullptr;
     const auto& known = constants_.emplace(value, constant_numbers(expressions_, value)).first->second;
+    constexpr std::uint64_t kBytesOfEntry = 96;
+    memory_.add(kBytesOfEntry + (known ? known->size() * sizeof known->front() : 0));
     return known ? &*known : nullptr;
   }
 
@@ -118,6 +121,7 @@ class MatrixElements {
   }
 
   const Expressions& expressions_;
+  KeptMemory memory_;
   std::map<ValueId, std::optional<std::vector<double>>> constants_;
 };
 

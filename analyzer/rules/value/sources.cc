@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -211,6 +212,49 @@ bool names_cast(std::string_view written) {
          written.find("%_to_copy", operands) != std::string_view::npos;
 }
 
+const Tensor* constant_tensor(const dataflow::Analysis& analysis, ValueId value) {
+  if (value == ValueId::kAbsent) return nullptr;
+  const Model& model = analysis.model();
+  const NodeId node = model.value(value).producer;
+  const Attribute* given = node == NodeId::kNone ? nullptr : analysis.attribute(node, "value");
+  return node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
+}
+
+/// Small contents are no weights.
+bool may_read(const dataflow::Analysis& analysis, const Tensor& tensor) {
+  constexpr std::uint64_t kSmall = 8192;
+  const std::uint64_t bytes = tensor.inline_bytes();
+  return bytes <= kSmall || analysis.meter().may_read(tensor.numbers_begin(), bytes);
+}
+
+/// Of how many bytes each number is, where all take the same.
+std::uint64_t width_of_words(const Tensor& tensor, std::uint64_t count) {
+  const bool has_words =
+      tensor.has_raw || tensor.typed_field == TypedField::kFloat || tensor.typed_field == TypedField::kDouble;
+  const std::uint64_t bytes = has_words ? tensor.inline_bytes() : 0;
+  return count != 0 && bytes % count == 0 ? bytes / count : 0;
+}
+
+/// Larger tables are read part by part.
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 16;
+
+bool has_readable_bounds(const dataflow::Analysis& analysis, const Tensor& tensor, std::size_t most) {
+  const std::uint64_t count = tensor.element_count().value_or(most + 1);
+  return count <= most && (count <= kReadAtOnce || width_of_words(tensor, count) != 0) && may_read(analysis, tensor);
+}
+
+std::optional<std::vector<double>> numbers_of(const dataflow::Analysis& analysis, const Tensor& tensor,
+                                              std::size_t most) {
+  const std::uint64_t count = tensor.element_count().value_or(most + 1);
+  if (count > most) return std::nullopt;
+  const std::size_t written = tensor.has_raw ? 0 : tensor.typed.size();  // as varints of up to 10 bytes
+  analysis.meter().charge(64 + tensor.dims.size() + count + written / 4);
+  auto numbers = tensor.floats(most);
+  if (!numbers)
+    if (const auto integers = tensor.integers(most)) numbers.emplace(integers->begin(), integers->end());
+  return numbers;
+}
+
 }  // namespace
 
 void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcode> wanted,
@@ -260,18 +304,38 @@ std::optional<double> number_of(const Operand& operand) {
 
 std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
                                                     std::size_t most) {
-  if (value == ValueId::kAbsent) return std::nullopt;
-  const Model& model = analysis.model();
-  const NodeId node = model.value(value).producer;
-  const Attribute* given = node == NodeId::kNone ? nullptr : analysis.attribute(node, "value");
-  const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
-  if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most) return std::nullopt;
-  const std::size_t written = tensor->has_raw ? 0 : tensor->typed.size();  // as varints of up to 10 bytes
-  analysis.meter().charge(64 + tensor->dims.size() + tensor->element_count().value_or(0) + written / 4);
-  auto numbers = tensor->floats(most);
-  if (!numbers)
-    if (const auto integers = tensor->integers(most)) numbers.emplace(integers->begin(), integers->end());
-  return numbers;
+  const Tensor* tensor = constant_tensor(analysis, value);
+  if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most || !may_read(analysis, *tensor))
+    return std::nullopt;
+  return numbers_of(analysis, *tensor, most);
+}
+
+std::optional<std::pair<double, double>> constant_bounds(const dataflow::Analysis& analysis, ValueId value,
+                                                         std::size_t most) {
+  const Tensor* tensor = constant_tensor(analysis, value);
+  if (tensor == nullptr || !has_readable_bounds(analysis, *tensor, most)) return std::nullopt;
+  const std::uint64_t count = *tensor->element_count(), width = width_of_words(*tensor, count);
+  std::optional<std::pair<double, double>> bounds;
+  for (std::uint64_t begin = 0; begin < count; begin += kReadAtOnce) {
+    const auto extent = static_cast<std::int64_t>(std::min<std::uint64_t>(kReadAtOnce, count - begin));
+    Tensor part = *tensor;
+    if (count > kReadAtOnce) {
+      std::string_view& words = part.has_raw ? part.raw : part.typed;
+      words = words.substr(begin * width, static_cast<std::size_t>(extent) * width);
+      part.dims = std::span(&extent, 1);
+    }
+    const auto numbers = numbers_of(analysis, part, kReadAtOnce);
+    if (!numbers || numbers->empty()) return std::nullopt;
+    const auto [least, largest] = std::ranges::minmax(*numbers);
+    bounds = bounds ? std::pair(std::min(bounds->first, least), std::max(bounds->second, largest))
+                    : std::pair(least, largest);
+  }
+  return bounds;
+}
+
+bool is_left_unread(const dataflow::Analysis& analysis, ValueId value, std::size_t most) {
+  const Tensor* tensor = constant_tensor(analysis, value);
+  return tensor != nullptr && !has_readable_bounds(analysis, *tensor, most);
 }
 
 std::optional<std::vector<double>> constant_numbers(const Expressions& expressions, ValueId value) {

@@ -37,10 +37,16 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value);
 /// The number that all elements of a tensor are, as far as that is proven.
 std::optional<double> number_of(const Operand& operand);
 
-/// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than `most`.
+/// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than `most`, and where the
+/// meter lets no more tables be read.
 std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
                                                     std::size_t most = 4096);
 std::optional<std::vector<double>> constant_numbers(const losses::Expressions& expressions, ValueId value);
+/// The least and the largest of them, of tables that would be too large to keep; nullopt of no numbers, too.
+std::optional<std::pair<double, double>> constant_bounds(const dataflow::Analysis& analysis, ValueId value,
+                                                         std::size_t most);
+/// A constant whose bounds constant_bounds does not look for.
+bool is_left_unread(const dataflow::Analysis& analysis, ValueId value, std::size_t most);
 
 /// The operand of the node that is not a number, with the number; of commutative nodes either may come first.
 struct WithNumber {
