@@ -142,6 +142,25 @@ class ToldOnceTest(PromiseTest):
             nodes += [wire.node("Add", ["x", f"W{i}"], [f"a{i}"]), wire.node("Softmax", [f"a{i}"], [f"y{i}"], axis=-1)]
         self.check_with_weights(wire.graph(nodes, [wire.value("x", DOUBLE, ["N", 1])], [wire.data(1, "y0")]), tables, 8 << 20)
 
+    def test_weights_in_other_fields_are_let_go(self):
+        """As varints, and as places of a sparse tensor: what is counted or compared is not kept."""
+        size = 96 << 20
+        varints = wire.tensor("W", UINT8, [size]) + wire.varint(5 << 3 | 2) + wire.varint(size)
+        head = wire.varint(5 << 3 | 2) + wire.varint(len(varints) + size) + varints
+        graph = wire.graph([wire.node("Abs", ["W"], ["y"])], [], [wire.data(1, "y")])
+        self.write_sparsely(head, size, graph)
+        self.assert_kept(run(["check", self.path]), 1000)
+        places, count = size // 2, size // 2 // 8
+        values = wire.tensor("W", UINT8, [count], b"\1" * count)
+        indices = wire.tensor("I", wire.INT64, [count]) + wire.varint(9 << 3 | 2) + wire.varint(places)
+        rest = wire.data(1, values) + wire.varint(2 << 3 | 2) + wire.varint(len(indices) + places) + indices
+        dims = wire.number(3, 1 << 40)
+        head = wire.varint(15 << 3 | 2) + wire.varint(len(rest) + places + len(dims)) + rest
+        self.write_sparsely(head, places, dims + graph, ascending=True)
+        result = run(["check", self.path])
+        self.assert_kept(result, 1000)
+        self.assertNotIn(b"sorted", result.output)
+
     def check_half_a_second(self, content, *command):
         self.assertLessEqual(len(content), LARGEST)
         path = self.folder / "m.onnxtxt"

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "base/checked.h"
+#include "ir/constants/varint.h"
+#include "ir/readers/onnx/weight_parts.h"
 
 namespace tensorlint::onnx {
 namespace {
@@ -38,9 +40,34 @@ Located locate(std::span<const std::int64_t> coordinates, std::span<const std::i
   return located;
 }
 
+/// The int64 elements of a tensor, one after the other.
+class Indices {
+ public:
+  Indices(const Tensor& tensor, const FileBytes* mapping)
+      : is_raw_(tensor.has_raw), rest_(is_raw_ ? tensor.raw : tensor.typed), parts_(rest_, mapping) {}
+
+  std::optional<std::int64_t> next() {
+    parts_.read_until(rest_.data());
+    if (!is_raw_) {
+      const auto word = next_varint(rest_);
+      return word ? std::optional(static_cast<std::int64_t>(*word)) : std::nullopt;
+    }
+    std::int64_t index = 0;
+    if (rest_.size() < sizeof index) return std::nullopt;
+    std::memcpy(&index, rest_.data(), sizeof index);  // little endian, as the machine
+    rest_.remove_prefix(sizeof index);
+    return index;
+  }
+
+ private:
+  bool is_raw_;
+  std::string_view rest_;
+  WeightParts parts_;
+};
+
 }  // namespace
 
-std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_view name) {
+std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_view name, const FileBytes* mapping) {
   const auto label = [name] {
     return name.empty() ? std::string("a sparse tensor") : fmt::format("sparse tensor `{}`", name);
   };
@@ -61,22 +88,26 @@ std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_
   if (rank == 2 && indices.dims[1] != static_cast<std::int64_t>(tensor.dims.size()))
     return fmt::format("indices of {} have {} coordinates each, it has rank {}", label(), indices.dims[1],
                        tensor.dims.size());
-  const auto elements = indices.integers(std::numeric_limits<std::size_t>::max());
-  if (!elements) return std::nullopt;
+  if (indices.external) return std::nullopt;
 
-  const std::size_t width = rank == 1 ? 1 : tensor.dims.size();
+  Indices rest(indices, mapping);
+  std::vector<std::int64_t> coordinates(rank == 1 ? 1 : tensor.dims.size());
   std::int64_t last = -1;
   for (std::int64_t entry = 0; entry < entries; ++entry) {
-    const auto at = static_cast<std::size_t>(entry);
+    for (std::int64_t& coordinate : coordinates) {
+      const auto next = rest.next();
+      if (!next) return std::nullopt;
+      coordinate = *next;
+    }
     Located located;
     if (rank == 2) {
-      located = locate(std::span(*elements).subspan(at * width, width), tensor.dims);
+      located = locate(coordinates, tensor.dims);
       if (located.bad_axis)
         return fmt::format("index {} of {} is {} along axis {}, which has extent {}", entry, label(),
-                           (*elements)[at * width + *located.bad_axis], *located.bad_axis,
+                           coordinates[*located.bad_axis], *located.bad_axis,
                            tensor.dims[*located.bad_axis]);
     } else {
-      located.position = (*elements)[at];
+      located.position = coordinates.front();
       if (located.position < 0 || located.position >= *count)
         return fmt::format("index {} of {} is {}, it has {} elements", entry, label(), located.position, *count);
     }

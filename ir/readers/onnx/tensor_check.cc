@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/readers/onnx/weight_parts.h"
+
 namespace tensorlint::onnx {
 namespace {
 
@@ -65,6 +67,20 @@ std::uint64_t entries_of(DType dtype, std::uint64_t count) {
   }
 }
 
+std::uint64_t count_varints(std::string_view packed, const FileBytes* mapping) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+  WeightParts parts(packed, mapping);
+  std::uint64_t count = 0;
+  for (std::size_t begin = 0; begin < packed.size(); begin += kAtOnce) {
+    const std::string_view part = packed.substr(begin, kAtOnce);
+    // A varint ends at the byte without the high bit.
+    count += static_cast<std::uint64_t>(
+        std::ranges::count_if(part, [](char byte) { return static_cast<signed char>(byte) >= 0; }));
+    parts.read_until(part.data() + part.size());
+  }
+  return count;
+}
+
 std::string dims_text(const Tensor& tensor) {
   constexpr std::size_t kShown = 16;
   const auto shown = tensor.dims.first(std::min(tensor.dims.size(), kShown));
@@ -73,7 +89,7 @@ std::string dims_text(const Tensor& tensor) {
 
 }  // namespace
 
-std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view name) {
+std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view name, const FileBytes* mapping) {
   const auto label = [name] { return name.empty() ? std::string("a tensor") : fmt::format("tensor `{}`", name); };
   if (tensor.dtype_code == 0) return label() + " has no dtype";
   if (!is_known_dtype(tensor.dtype_code))
@@ -128,9 +144,7 @@ std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view n
       present = tensor.typed.size() / 8;
       break;
     default:
-      // A varint ends at the byte without the high bit.
-      present = static_cast<std::uint64_t>(std::count_if(
-          tensor.typed.begin(), tensor.typed.end(), [](char byte) { return static_cast<signed char>(byte) >= 0; }));
+      present = count_varints(tensor.typed, mapping);
       break;
   }
   const std::uint64_t wanted = entries_of(dtype, *count);

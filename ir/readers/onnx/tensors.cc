@@ -162,7 +162,7 @@ void Reader::report_tensor_fault(const Tensor& self, const TypedData& data, bool
     problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name,
                           wire::number_of(self.typed_field), data.second_field);
   } else {
-    problem = tensor_fault(self, name);
+    problem = tensor_fault(self, name, mapping_);
   }
   if (problem)
     fault({.kind = StructureFault::Kind::kMalformedTensor,
@@ -206,8 +206,8 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   };
   if (self.values == nullptr || self.indices == nullptr) {
     report(fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"));
-  } else if (!tensor_fault(*self.values, "") && !tensor_fault(*self.indices, "")) {
-    if (auto problem = sparse_fault(self, model().text(self.values->name))) report(*std::move(problem));
+  } else if (!tensor_fault(*self.values, "", mapping_) && !tensor_fault(*self.indices, "", mapping_)) {
+    if (auto problem = sparse_fault(self, model().text(self.values->name), mapping_)) report(*std::move(problem));
   }
   return &self;
 }

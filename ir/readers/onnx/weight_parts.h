@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/file_bytes.h"
+
+namespace tensorlint::onnx {
+
+/// Lets go of what has been read of weights, part by part: they may be larger than memory. `mapping`: of the file; null
+/// where it was read as a whole.
+class WeightParts {
+ public:
+  WeightParts(std::string_view weights, const FileBytes* mapping)
+      : begin_(weights.data()), mapping_(is_inside(weights, mapping) ? mapping : nullptr) {}
+
+  /// All before `place` has been read.
+  void read_until(const char* place) {
+    constexpr std::ptrdiff_t kPart = std::ptrdiff_t{4} << 20;
+    if (mapping_ == nullptr || place - begin_ < kPart) return;
+    mapping_->release({begin_, static_cast<std::size_t>(place - begin_)});
+    begin_ = place;
+  }
+
+ private:
+  /// What a file has in pieces is put together elsewhere.
+  static bool is_inside(std::string_view weights, const FileBytes* mapping) {
+    if (mapping == nullptr || weights.empty()) return false;
+    const std::string_view file = mapping->bytes();
+    return weights.data() >= file.data() && weights.data() + weights.size() <= file.data() + file.size();
+  }
+
+  const char* begin_;
+  const FileBytes* mapping_;
+};
+
+}  // namespace tensorlint::onnx
