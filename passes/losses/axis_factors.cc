@@ -42,6 +42,7 @@ std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
       for (const AxisFactor& factor : factors)
         bytes += sizeof(AxisFactor) + factor.sources.capacity() * sizeof(AxisSource);
     bytes_ += bytes;
+    memory_.add(bytes);
     expressions_.charge(2 * axes.size() + bytes / sizeof(AxisFactor));
     known_.insert_or_assign(at, std::move(axes));
   };

@@ -23,7 +23,7 @@ struct AxisFactor {
 class AxisFactors {
  public:
   AxisFactors(const Expressions& expressions, AxisOrigins& origins)
-      : expressions_(expressions), origins_(origins), way_(expressions) {}
+      : expressions_(expressions), origins_(origins), way_(expressions), memory_(expressions.analysis().meter()) {}
 
   using Factors = std::vector<AxisFactor>;
   /// By axis; empty for a value without a known shape.
@@ -44,6 +44,7 @@ class AxisFactors {
   AxisWay way_;
   std::map<ValueId, Axes> known_;
   std::size_t bytes_ = 0;  // of known_
+  KeptMemory memory_;
 };
 
 }  // namespace tensorlint::losses

@@ -45,6 +45,7 @@ std::span<const AxisOrigins::Sources> AxisOrigins::known(ValueId value) {
     std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Sources);
     for (const Sources& sources : axes) bytes += sources.capacity() * sizeof(AxisSource);
     bytes_ += bytes;
+    memory_.add(bytes);
     expressions_.charge(bytes / sizeof(AxisSource));
     known_.insert_or_assign(at, std::move(axes));
   };

@@ -27,7 +27,10 @@ struct AxisSource {
 class AxisOrigins {
  public:
   explicit AxisOrigins(const Expressions& expressions)
-      : expressions_(expressions), analysis_(expressions.analysis()), way_(expressions) {}
+      : expressions_(expressions),
+        analysis_(expressions.analysis()),
+        way_(expressions),
+        memory_(expressions.analysis().meter()) {}
 
   using Sources = std::vector<AxisSource>;  ///< sorted; empty: a stretched axis or one of extent 1
   /// One entry per axis; none for a value without a known rank.
@@ -73,8 +76,9 @@ class AxisOrigins {
   const Analysis& analysis_;
   AxisWay way_;
   std::map<ValueId, Axes> known_;
-  std::size_t bytes_ = 0;  // of known_
   mutable std::map<ValueId, bool> is_data_;
+  std::size_t bytes_ = 0;  // of known_
+  KeptMemory memory_;
 };
 
 /// Both, for who keeps them.

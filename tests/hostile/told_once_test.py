@@ -104,6 +104,10 @@ class ToldOnceTest(PromiseTest):
             self.run_within_promise(loops([wire.node("Constant", [], [f"q{i}"], value=("t", packed)) for i in range(count)]), "check", "show", "contract")
         self.run_within_promise(loops([wire.node("ConstantOfShape", ["sh"], ["q"], value=("t", packed))]), "check")
 
+    def test_labels_that_are_held_against_many_numbers(self):
+        for count in (600, 3000):
+            self.run_within_promise(masks_of_labels(count), "check", name="m.onnxtxt")
+
     def check_with_weights(self, graph, tensors, size):
         """`tensors` are followed by so many bytes of zeros each, which a file may have without anybody holding them."""
         heads = [tensor + wire.varint(9 << 3 | 2) + wire.varint(size) for tensor in tensors]

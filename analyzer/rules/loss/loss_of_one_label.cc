@@ -35,7 +35,8 @@ std::optional<double> one_number(const Expressions& expressions, ValueId value) 
 /// A value as a function of the label that it meets: of comparisons with numbers, selections, casts.
 class OfLabel {
  public:
-  OfLabel(const Expressions& expressions, ValueId label) : expressions_(expressions), label_(label) {}
+  OfLabel(const Expressions& expressions, ValueId label)
+      : expressions_(expressions), label_(label), memory_(expressions.analysis().meter()) {}
 
   /// Where the label is `label`; nullopt where something else has a part in it.
   std::optional<double> at(ValueId value, double label, int depth = 0) {
@@ -43,7 +44,10 @@ class OfLabel {
     if (value == ValueId::kAbsent || depth > kMaxDepth || std::isnan(label) || expressions_.is_spent())
       return std::nullopt;
     const auto [known, is_new] = known_.try_emplace({value, label});
-    if (is_new) known->second = computed(value, label, depth);
+    if (is_new) {
+      memory_.add(kBytesOfEntry);
+      known->second = computed(value, label, depth);
+    }
     return known->second;
   }
 
@@ -52,8 +56,11 @@ class OfLabel {
   NodeId compared() const { return compared_; }
 
  private:
+  static constexpr std::uint64_t kStepsOfEntry = 64, kBytesOfEntry = 96;
+
   std::optional<double> computed(ValueId value, double label, int depth) {
-    expressions_.charge(32);
+    constexpr std::size_t kMostOperands = 16;
+    expressions_.charge(kStepsOfEntry);
     if (const auto number = one_number(expressions_, value)) {
       if (!std::isnan(*number)) numbers_.insert(*number);
       return number;
@@ -68,7 +75,9 @@ class OfLabel {
     const NodeId node = expressions_.producer(value);
     const dataflow::Analysis& analysis = expressions_.analysis();
     const ops::ElementValue element = dataflow::element_function(analysis, node);
-    if (element == nullptr || !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
+    if (element == nullptr || !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) ||
+        analysis.operands(node).size() > kMostOperands)
+      return std::nullopt;
     std::vector<double> operands;
     for (const ValueId operand : analysis.operands(node)) {
       const auto number = at(operand, label, depth + 1);
@@ -83,6 +92,7 @@ class OfLabel {
   const Expressions& expressions_;
   ValueId label_;
   std::set<double> numbers_;
+  KeptMemory memory_;
   std::map<std::pair<ValueId, double>, std::optional<double>> known_;
   NodeId compared_ = NodeId::kNone;
 };
@@ -143,6 +153,9 @@ class LossOfOneLabel : public Rule {
       return true;
     };
     if (!look_at(0)) return;
+    // A mask tells a few labels apart.
+    constexpr std::size_t kMostNumbers = 64;
+    if (of.numbers().size() > kMostNumbers) return;
     std::set<double> labels{0, 1, 2, 3, 4, 5};
     for (const double number : of.numbers())
       if (std::abs(number) < 1e6) labels.insert({number - 1, number, number + 1});
