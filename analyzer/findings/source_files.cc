@@ -17,10 +17,9 @@ namespace fs = std::filesystem;
 /// A program's source is small, and so are all of them together.
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
 constexpr std::uint32_t kBlock = 64;
-constexpr std::ptrdiff_t kMaxParts = 64;
-/// Of one name and the links on its way, and of all names of a model: a link of a page of `d/../` makes thousands of
-/// calls of the system.
-constexpr std::size_t kMaxComponents = 256, kMaxLookups = std::size_t{1} << 16;
+constexpr std::size_t kMaxParts = 64;
+/// Of one name and the links on its way. Longer names are no system's.
+constexpr std::size_t kMaxComponents = 256, kMaxName = 4096;
 
 bool is_below(const fs::path& path, const fs::path& folder) {
   return std::distance(folder.begin(), folder.end()) < std::distance(path.begin(), path.end()) &&
@@ -29,7 +28,8 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 
 }  // namespace
 
-SourceFiles::SourceFiles(const std::string& model_path, const std::string& source_root) : model_(model_path) {
+SourceFiles::SourceFiles(const std::string& model_path, const std::string& source_root, Meter& meter)
+    : meter_(meter), model_(model_path) {
   const fs::path folder = model_.parent_path();
   const auto real = [](const fs::path& path) {
     std::error_code error;
@@ -61,24 +61,21 @@ std::string_view SourceFiles::model_line(std::uint32_t line) {
 }
 
 fs::path SourceFiles::find(std::string_view file) {
-  if (file.find('\0') != std::string_view::npos || !file.ends_with(".py")) return {};
-  const fs::path path(file);
-  if (!source_root_.empty()) {
-    const fs::path parts = path.relative_path();
-    auto first = parts.begin();
-    for (auto left = std::min(std::distance(parts.begin(), parts.end()), kMaxParts); left > 0; --left, ++first) {
-      fs::path candidate;
-      for (auto part = first; part != parts.end(); ++part) candidate /= *part;
-      if (fs::path found = below_a_root(source_root_, candidate); !found.empty()) return found;
-    }
-  }
-  if (path.is_absolute()) return below_a_root("/", path.relative_path());
-  if (fs::path found = below_a_root(working_folder_, path); !found.empty()) return found;
-  return below_a_root(model_folder_, path);
+  if (file.size() > kMaxName || file.find('\0') != std::string_view::npos || !file.ends_with(".py")) return {};
+  const fs::path path(file), relative = path.relative_path();
+  const std::vector<fs::path> parts(relative.begin(), relative.end());
+  const Components all(parts);
+  if (all.size() > kMaxComponents) return {};
+  if (!source_root_.empty())
+    for (std::size_t first = 0; first < std::min(all.size(), kMaxParts); ++first)
+      if (fs::path found = below_a_root(source_root_, all.subspan(first)); !found.empty()) return found;
+  if (path.is_absolute()) return below_a_root("/", all);
+  if (fs::path found = below_a_root(working_folder_, all); !found.empty()) return found;
+  return below_a_root(model_folder_, all);
 }
 
 /// The file itself, all links followed; empty where there is none below a root.
-fs::path SourceFiles::below_a_root(const fs::path& folder, const fs::path& path) {
+fs::path SourceFiles::below_a_root(const fs::path& folder, Components path) {
   fs::path real = resolved(folder, path);
   const bool allowed = std::ranges::any_of(roots_, [&](const fs::path& root) { return is_below(real, root); });
   return allowed ? real : fs::path();
@@ -86,19 +83,20 @@ fs::path SourceFiles::below_a_root(const fs::path& folder, const fs::path& path)
 
 /// As fs::canonical, which follows any number of components; `folder` is a real one. Empty where a component does not
 /// exist, or there are too many.
-fs::path SourceFiles::resolved(const fs::path& folder, const fs::path& path) {
+fs::path SourceFiles::resolved(const fs::path& folder, Components path) {
   if (folder.empty()) return {};
   fs::path real = folder;
-  std::vector<fs::path> pending;  // the next one last
-  const auto add = [&](const fs::path& more) {
-    pending.insert(pending.end(), std::make_reverse_iterator(more.end()), std::make_reverse_iterator(more.begin()));
-  };
-  add(path);
-  for (std::size_t followed = 0; !pending.empty(); ++followed) {
-    if (followed == kMaxComponents || lookups_ == kMaxLookups) return {};
-    ++lookups_;
-    const fs::path component = std::move(pending.back());
-    pending.pop_back();
+  std::vector<fs::path> of_links;  // the next one last
+  for (std::size_t followed = 0; !path.empty() || !of_links.empty(); ++followed) {
+    if (followed == kMaxComponents || !meter_.may_look_up()) return {};
+    fs::path component;
+    if (!of_links.empty()) {
+      component = std::move(of_links.back());
+      of_links.pop_back();
+    } else {
+      component = path.front();
+      path = path.subspan(1);
+    }
     if (component.empty() || component == ".") continue;
     if (component == "..") {
       real = real.parent_path();
@@ -115,7 +113,8 @@ fs::path SourceFiles::resolved(const fs::path& folder, const fs::path& path) {
     const fs::path target = fs::read_symlink(next, error);
     if (error) return {};
     if (target.is_absolute()) real = "/";
-    add(target.relative_path());
+    const fs::path more = target.relative_path();
+    of_links.insert(of_links.end(), std::make_reverse_iterator(more.end()), std::make_reverse_iterator(more.begin()));
   }
   return real;
 }

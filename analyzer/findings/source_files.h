@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/meter.h"
 
 namespace tensorlint::findings {
 
@@ -18,7 +21,10 @@ namespace tensorlint::findings {
 class SourceFiles {
  public:
   /// `source_root`: empty for none; programs of other machines are looked for below it by the end of their path.
-  SourceFiles(const std::string& model_path, const std::string& source_root);
+  /// `meter`: of the input; what is looked up is counted there.
+  SourceFiles(const std::string& model_path, const std::string& source_root, Meter& meter);
+  SourceFiles(const SourceFiles&) = delete;
+  SourceFiles& operator=(const SourceFiles&) = delete;
 
   /// Without its line end; empty where there is no such line or it may not be read. Lines are numbered from 1.
   std::string_view program_line(std::string_view file, std::uint32_t line);
@@ -33,17 +39,19 @@ class SourceFiles {
     std::vector<std::uint32_t> blocks;  ///< where each block begins
   };
   std::filesystem::path find(std::string_view file);
-  std::filesystem::path below_a_root(const std::filesystem::path& folder, const std::filesystem::path& path);
-  std::filesystem::path resolved(const std::filesystem::path& folder, const std::filesystem::path& path);
+  using Components = std::span<const std::filesystem::path>;
+  std::filesystem::path below_a_root(const std::filesystem::path& folder, Components path);
+  std::filesystem::path resolved(const std::filesystem::path& folder, Components path);
   const File* read(const std::filesystem::path& path);
 
+  Meter& meter_;
   std::filesystem::path model_;
   std::filesystem::path source_root_, working_folder_, model_folder_;  ///< real ones; empty where there is none
   std::vector<std::filesystem::path> roots_;
   std::map<std::string, const File*, std::less<>> by_name_;  ///< null: not to be had
   std::map<std::pair<std::uint64_t, std::uint64_t>, File>
       files_;  ///< by device and inode: one file may have many names
-  std::size_t bytes_ = 0, lookups_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace tensorlint::findings

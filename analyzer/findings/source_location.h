@@ -39,7 +39,10 @@ class LocationResolver {
  public:
   /// `source_root`: where programs are read besides the model's folder and the working folder; empty for none.
   explicit LocationResolver(const Model& model, const std::string& source_root = {})
-      : model_(model), sources_(model.path, source_root) {}
+      : model_(model), sources_(model.path, source_root, own_meter_) {}
+  /// One of several for one input, whose meter counts what all of them look up.
+  LocationResolver(const Model& model, const std::string& source_root, Meter& meter)
+      : model_(model), sources_(model.path, source_root, meter) {}
 
   struct NodeLocation {
     SourceLocation place;
@@ -60,6 +63,7 @@ class LocationResolver {
   const std::vector<MetadataEntry>& entries(NodeId node);
 
   const Model& model_;
+  Meter own_meter_;
   std::map<NodeId, NodeLocation> places_;
   std::map<NodeId, std::vector<MetadataEntry>> metadata_;
   SourceFiles sources_;

@@ -156,7 +156,7 @@ passes::PassSet passes_needed(const dataflow::Analysis& analysis, const RuleSele
 
 RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool copies_at_run_time) {
   const dataflow::Analysis& analysis = known.analysis();
-  findings::LocationResolver places(analysis.model(), selection.source_root());
+  findings::LocationResolver places(analysis.model(), selection.source_root(), known.meter());
   // A comment may take a finding away: as many are kept as without it.
   const std::size_t limit = selection.limit() + analysis.model().comments.size();
   Reporter out(analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, limit);

@@ -110,7 +110,8 @@ class SourceFilesTest : public ::testing::Test {
   }
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   std::string line(const std::string& file, std::uint32_t number, const std::string& root = {}) const {
-    return std::string(findings::SourceFiles(at("project/models/m.onnx"), root).program_line(file, number));
+    Meter meter;
+    return std::string(findings::SourceFiles(at("project/models/m.onnx"), root, meter).program_line(file, number));
   }
   fs::path folder_;
 };
@@ -160,7 +161,8 @@ TEST_F(SourceFilesTest, AreReadBelowTheModelTheWorkingFolderAndTheRootOnly) {
 
 TEST_F(SourceFilesTest, AreReadOnceAndNotWithoutLimit) {
   write("project/models/large.py", std::string(std::size_t{3} << 20, 'a'));
-  findings::SourceFiles files(at("project/models/m.onnx"), {});
+  Meter meter;
+  findings::SourceFiles files(at("project/models/m.onnx"), {}, meter);
   const std::string_view first = files.program_line("large.py", 1);
   EXPECT_EQ(first.size(), std::size_t{3} << 20);
   std::string name = "large.py";
@@ -179,6 +181,25 @@ TEST_F(SourceFilesTest, AreReadOnceAndNotWithoutLimit) {
   EXPECT_EQ(read, 5U);  // 16 MiB
   write("project/models/huge.py", std::string((std::size_t{4} << 20) + 1, 'a'));
   EXPECT_EQ(line("huge.py", 1), "");
+}
+
+TEST_F(SourceFilesTest, AreLookedUpSoOftenInOneRun) {
+  Meter meter;
+  const auto line_of_beside = [&] {
+    return std::string(findings::SourceFiles(at("project/models/m.onnx"), {}, meter).program_line("beside.py", 1));
+  };
+  EXPECT_EQ(line_of_beside(), "one");
+  for (std::uint32_t i = 0; i < Meter::kMaxLookups; ++i) meter.may_look_up();
+  EXPECT_EQ(line_of_beside(), "");
+  EXPECT_EQ(line("beside.py", 1), "one") << "another run";
+}
+
+TEST_F(SourceFilesTest, OfLongNamesAreNotLookedFor) {
+  std::string name;
+  for (int i = 0; i < 255; ++i) name += "./";
+  EXPECT_EQ(line(name + "beside.py", 1), "one");
+  EXPECT_EQ(line("./" + name + "beside.py", 1), "");
+  EXPECT_EQ(line(std::string(4090, '/') + "beside.py", 1), "");
 }
 
 TEST(Fingerprint, DoesNotDependOnWhereTheLineWasRead) {

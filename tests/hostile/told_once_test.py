@@ -165,6 +165,19 @@ class ToldOnceTest(PromiseTest):
         self.assert_kept(result, 1000)
         self.assertNotIn(b"sorted", result.output)
 
+    def test_programs_behind_links_in_each_round_of_fixes(self):
+        for i in range(20):
+            (self.folder / f"l{i}").symlink_to("d/../" * 810 + (f"l{i + 1}" if i < 19 else "."))
+        (self.folder / "d").mkdir()
+        (self.folder / "a").mkdir()
+        (self.folder / "a/a").symlink_to(".")
+        for files in ([f"l0/{i}.py" for i in range(260)], ["a/" * 63 + f"{i}.py" for i in range(300)]):
+            self.run_within_promise(programs(files), "fix --diff")
+
+    def test_long_names_of_programs_below_the_source_root(self):
+        for files in (["b/" * 31_000 + "q.py"], ["b/" * 63 + f"{i}.py" for i in range(300)]):
+            self.run_within_promise(programs(files), f"check --source-root {self.folder}")
+
     def check_half_a_second(self, content, *command):
         self.assertLessEqual(len(content), LARGEST)
         path = self.folder / "m.onnxtxt"
