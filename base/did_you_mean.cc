@@ -17,15 +17,20 @@ constexpr std::size_t kLongestWord = 64;
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
   const std::size_t apart = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
   if (apart > most) return apart;
+  most = std::min(most, std::max(a.size(), b.size()));
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j)
+    // What is further from the diagonal is further apart than `most`.
+    const std::size_t first = i > most ? i - most : 1, last = std::min(b.size(), i + most);
+    std::size_t diagonal = std::exchange(row[first - 1], first == 1 ? i : most + 1), least = row[first - 1];
+    for (std::size_t j = first; j <= last; ++j) {
       diagonal =
           std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)}));
+      least = std::min(least, row[j]);
+    }
     // No later row has less.
-    if (const std::size_t least = *std::ranges::min_element(row); least > most) return least;
+    if (least > most) return least;
   }
   return row.back();
 }

@@ -72,6 +72,9 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
   }
 }
 
+/// Unknown operators are held against all names that they may have been meant to be.
+constexpr std::uint64_t kStepsOfUnknownName = 1000;
+
 void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out) {
   const Model& model = analysis.model();
   // Functions import opsets of their own, and each has its own entry of an operator that all of them use.
@@ -83,6 +86,8 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
     if (op.function != GraphId::kNone) continue;
     const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), model.text(op.name), op.opset);
     const auto [it, is_new] = rules_of.try_emplace({op.domain, op.name, entry});
+    if (is_new) analysis.meter().charge(2 * all_rules().size() + (entry == nullptr ? kStepsOfUnknownName : 0));
+    if (analysis.meter().is_spent()) return;
     for (const Rule* rule : is_new ? all_rules() : std::span<const Rule* const>())
       if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
         it->second.push_back(rule);

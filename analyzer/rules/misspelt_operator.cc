@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/did_you_mean.h"
 #include "ir/schema/contrib_schemas.h"
@@ -26,6 +27,22 @@ std::string digits(std::string_view name) {
   return text;
 }
 
+struct KnownName {
+  const ContribSchema* schema;
+  std::string lowered, numbered;
+};
+
+/// Asked for each operator that nobody knows.
+const std::vector<KnownName>& known_names() {
+  static const std::vector<KnownName> names = [] {
+    std::vector<KnownName> all;
+    for (const ContribSchema& schema : contrib_schemas())
+      all.push_back({&schema, lower(schema.name), digits(schema.name)});
+    return all;
+  }();
+  return names;
+}
+
 }  // namespace
 
 std::string_view misspelt_operator(std::string_view domain, std::string_view name) {
@@ -33,12 +50,13 @@ std::string_view misspelt_operator(std::string_view domain, std::string_view nam
   std::string_view best;
   std::size_t nearest = name.size() >= kLong ? 3 : 2;  // none as far as this
   const std::string lowered = lower(name), numbered = digits(name);
-  for (const ContribSchema& schema : contrib_schemas()) {
+  for (const KnownName& known : known_names()) {
+    const ContribSchema& schema = *known.schema;
     if (schema.domain != domain) continue;
     if (schema.name == name) return {};
     const std::size_t apart = std::max(schema.name.size(), name.size()) - std::min(schema.name.size(), name.size());
-    if (apart >= nearest || digits(schema.name) != numbered) continue;
-    const std::size_t far = edit_distance(lower(schema.name), lowered, nearest - 1);
+    if (apart >= nearest || known.numbered != numbered) continue;
+    const std::size_t far = edit_distance(known.lowered, lowered, nearest - 1);
     if (far >= nearest) continue;
     nearest = far;
     best = schema.name;

@@ -186,6 +186,20 @@ class ToldOnceTest(PromiseTest):
         self.assert_kept(result, len(content), seconds=0.5)
         return result.output
 
+    def test_an_attribute_that_is_given_thousands_of_times(self):
+        inputs, nodes = casts(17)
+        nodes.append(f"y = TopK <{','.join(['k=1'] * 16_000)}> (x)")
+        header = HEADER.replace("21", "25")
+        self.check_half_a_second(text_of(nodes, ["float[N] x", *inputs], ["k17", "y"], header), "fix", "--diff")
+
+    def test_operators_that_are_nearly_known(self):
+        inputs, nodes = casts(17)
+        letters = ["".join(each) for each in itertools.islice(itertools.product(string.ascii_letters, repeat=3), 1500)]
+        nodes += [f"{name}_=com.microsoft.QLinear{name}Pool(x)" for name in letters]
+        nodes.append(f"y_=Max({','.join(f'{name}_' for name in letters)})")
+        header = HEADER.replace(']', ',"com.microsoft":1]')
+        self.check_half_a_second(text_of(nodes, ["float[N] x", *inputs], ["k17", "y_"], header), "fix", "--diff")
+
 
 if __name__ == "__main__":
     unittest.main()

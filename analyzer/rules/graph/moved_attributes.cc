@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 namespace tensorlint::rules {
 namespace {
 
+constexpr std::uint64_t kStepsOfName = 16, kStepsOfOperand = 16, kStepsOfVersion = 24;
 constexpr int kConstantTakesNumbers = 12;  // value_int, value_ints, value_float of Constant came with opset 12
 
 std::string lower(std::string_view text) {
@@ -135,12 +137,27 @@ std::vector<MovedAttribute> moved_attributes(const NodeCall& call) {
   const OpSchema* schema = call.op().schema;
   std::vector<MovedAttribute> moved;
   if (schema == nullptr || schema->deprecated || call.op().function != GraphId::kNone) return moved;
+  // A node may have thousands of attributes of one name.
+  struct Move {
+    std::optional<std::uint32_t> operand;
+    int since = 0;
+  };
+  std::map<std::string_view, Move> by_name;
+  Meter& meter = call.analysis().meter();
   for (const Attribute& attribute : call.attributes()) {
     if (schema->attribute(attribute.name) != nullptr) continue;
-    const auto operand = operand_for(*schema, attribute.name);
-    if (!operand) continue;
-    if (const int since = moved_since(*schema, attribute.name); since > 0)
-      moved.push_back({&attribute, *operand, since});
+    meter.charge(kStepsOfName);
+    const auto [known, is_new] = by_name.try_emplace(attribute.name);
+    Move& move = known->second;
+    if (is_new) {
+      meter.charge(kStepsOfOperand * schema->inputs.size());
+      move.operand = operand_for(*schema, attribute.name);
+    }
+    if (is_new && move.operand) {
+      meter.charge(kStepsOfVersion * static_cast<std::uint64_t>(schema->since_version));
+      move.since = moved_since(*schema, attribute.name);
+    }
+    if (move.operand && move.since > 0) moved.push_back({&attribute, *move.operand, move.since});
   }
   // A file may sort attributes by name; operands are added in their order.
   std::ranges::sort(moved, {}, &MovedAttribute::operand);

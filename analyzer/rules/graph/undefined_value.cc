@@ -28,7 +28,7 @@ class UndefinedValue : public Rule {
     int suggestions_left = kMaxSuggestions;
     const Unused unused_values(view);
     const auto meant = [&](ValueId value, GraphId graph) {
-      return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
+      return suggestions_left-- > 0 ? suggested(view.analysis(), value, graph) : std::string();
     };
     for (const NodeId id : view.analysis().nodes()) {
       const auto operands = view.analysis().operands(id);
@@ -121,18 +121,25 @@ class UndefinedValue : public Rule {
   }
 
   /// "; did you mean `x`?" with a value that can be seen from the graph.
-  static std::string suggested(const Model& model, ValueId value, GraphId graph) {
+  static std::string suggested(const dataflow::Analysis& analysis, ValueId value, GraphId graph) {
+    constexpr std::uint64_t kStepsOfName = 16;
+    const Model& model = analysis.model();
+    Meter& meter = analysis.meter();
     const std::string_view name = model.name_of(value);
     if (name.size() > kLongest) return {};
     const std::string letters = without_digits(name);
     std::vector<std::string_view> candidates;
-    for (std::size_t i = 1; i < model.values.size() && candidates.size() < kMaxCandidates; ++i) {
+    for (std::size_t i = 1; i < model.values.size() && candidates.size() < kMaxCandidates && !meter.is_spent(); ++i) {
+      meter.charge(kStepsOfName);
       const auto other = static_cast<ValueId>(i);
       const std::string_view candidate = model.name_of(other);
       if (is_undefined(model, other) || candidate.size() > kLongest || without_digits(candidate) == letters) continue;
       GraphId from = graph;
-      while (from != GraphId::kNone && from != model.value(other).graph) from = model.graph(from).parent;
-      if (from != GraphId::kNone) candidates.push_back(candidate);
+      for (; from != GraphId::kNone && from != model.value(other).graph; from = model.graph(from).parent)
+        meter.charge(1);
+      if (from == GraphId::kNone) continue;
+      meter.charge(kStepsOfName + name.size() * candidate.size() / 8);  // letters are compared in pairs
+      candidates.push_back(candidate);
     }
     return escape_for_display(did_you_mean(name, candidates));
   }
