@@ -148,6 +148,7 @@ class ShowPrinter {
         filter_(filter),
         locations_(model_),
         names_(analysis.facts()),
+        type_room_(kTypeBytes + kTypeBytesPerNode * analysis.model().nodes.size()),
         write_(write) {
     for (const dataflow::NodeViolation& violation : analysis.violations()) failed_.insert(violation.node);
   }
@@ -156,12 +157,18 @@ class ShowPrinter {
     analysis_.meter().begin_reports();
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
     const bool is_partial = analysis_.ran_out() || analysis_.meter().is_partial();
+    if (has_left_out_)
+      fmt::format_to(std::back_inserter(out_), "\n{}: types past the size that the report may have are left out\n",
+                     kLeftOut);
     if (is_partial && is_begun_) fmt::format_to(std::back_inserter(out_), "\n{}\n", findings::kPartialText);
     write_(out_);
   }
 
  private:
   static constexpr std::size_t kPart = std::size_t{1} << 20;
+  /// Types in one report, at least, and for each node.
+  static constexpr std::size_t kTypeBytes = std::size_t{4} << 20, kTypeBytesPerNode = 512;
+  static constexpr std::string_view kLeftOut = "(...)";
 
   void add_graph(GraphId id) {
     const Graph& graph = model_.graph(id);
@@ -217,13 +224,24 @@ class ShowPrinter {
     return known->second;
   }
 
+  void add_type(ValueId value) {
+    if (type_room_ == 0) {
+      has_left_out_ = true;
+      out_ += kLeftOut;
+      return;
+    }
+    const std::size_t begin = out_.size();
+    out_ += known_text(value);
+    if (const auto devices = placement_.devices(value); placement_.any_source() && !devices.empty())
+      fmt::format_to(std::back_inserter(out_), " on {}", fmt::join(devices, " or "));
+    type_room_ -= std::min(type_room_, out_.size() - begin);
+  }
+
   void add_value(ValueId value, std::string_view indent) {
     if (out_.size() >= kPart) write_(out_), out_.clear();
     std::size_t named = names_.symbols().size();
-    fmt::format_to(std::back_inserter(out_), "{}{}: {}", indent, escape_for_display(model_.name_of(value)),
-                   known_text(value));
-    if (const auto devices = placement_.devices(value); placement_.any_source() && !devices.empty())
-      fmt::format_to(std::back_inserter(out_), " on {}", fmt::join(devices, " or "));
+    fmt::format_to(std::back_inserter(out_), "{}{}: ", indent, escape_for_display(model_.name_of(value)));
+    add_type(value);
     if (model_.value(value).origin == ValueOrigin::kNode) {
       for (; named < names_.symbols().size(); ++named)
         fmt::format_to(std::back_inserter(out_), "  # ?{}: {}", named + 1,
@@ -244,9 +262,10 @@ class ShowPrinter {
   const ShowFilter& filter_;
   findings::LocationResolver locations_;
   ExtentNames names_;
+  std::size_t type_room_;
   const std::function<void(std::string_view)>& write_;
   std::string out_;
-  bool is_begun_ = false;
+  bool is_begun_ = false, has_left_out_ = false;
   std::unordered_map<FactId, std::string> texts_;
   std::size_t texts_bytes_ = 0;
   std::set<NodeId> failed_;

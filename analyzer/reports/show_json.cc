@@ -159,10 +159,14 @@ class FactPrinter {
     return {};
   }
 
-  static Json dtypes_json(DTypeSet dtypes) {
+  /// One name is as short as what stands around it; of a value of which nothing is known there are two dozen.
+  Json dtypes_json(DTypeSet dtypes) {
     Json names = Json::array();
-    for (int code = 1; code < kDTypeCount; ++code)
-      if (dtypes.contains(static_cast<DType>(code))) names.push_back(to_text(static_cast<DType>(code)));
+    for (int code = 1; code < kDTypeCount; ++code) {
+      if (!dtypes.contains(static_cast<DType>(code))) continue;
+      if (!names.empty() && !take(type_room_, kBytesOfElement)) return Json::array();
+      names.push_back(to_text(static_cast<DType>(code)));
+    }
     return names;
   }
 
@@ -323,7 +327,7 @@ class ShowDocument {
       out_.close('}');
     }
     out_.close(']');
-    if (facts_.has_left_out()) out_.put("left_out", "formulas and contents past the size that the document may have");
+    if (facts_.has_left_out()) out_.put("left_out", "formulas, types and contents past the size that the document may have");
     out_.key("losses");
     out_.open('[');
     for (const losses::LossSite& loss : sites)

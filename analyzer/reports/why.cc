@@ -26,6 +26,7 @@ constexpr std::size_t kMaxNamed = 200;
 /// Of the tree: lines, columns of indentation in steps of two, and operands of a node, so that no model makes it
 /// endless.
 constexpr int kMaxLines = 2000;
+constexpr std::size_t kMaxTreeBytes = std::size_t{2} << 20;  // types and failures may be long
 constexpr std::size_t kMaxIndent = 60, kMaxSources = 256;
 
 std::string name_of(const Model& model, ValueId value) {
@@ -301,14 +302,17 @@ std::vector<ValueId> sources_of(const dataflow::Analysis& analysis, ValueId valu
 }
 
 /// What follows the type on a line of the tree: where the value came from, and what is wrong there.
-std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings::LocationResolver& places) {
+std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings::LocationResolver& places,
+                    std::set<NodeId>& failed) {
   const Model& model = analysis.model();
   const Value& self = model.value(value);
   if (self.origin != ValueOrigin::kNode) return fmt::format(", {}", word_for(model, value));
   std::string text = ", made by " + node_text(model, self.producer);
   if (const findings::SourceLocation& place = places.of(self.producer).place; place.known())
     text += fmt::format(" at {}:{}", escape_for_display(place.file), place.line);
-  for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
+  const auto violations = violations_of(analysis, self.producer);
+  if (!violations.empty() && !failed.insert(self.producer).second) return text + "; it fails, see above";
+  for (const dataflow::NodeViolation& violation : violations)
     text += fmt::format("; it fails: {}", findings::violation_text(analysis, violation));
   return text;
 }
@@ -327,6 +331,7 @@ std::string why_tree(const WhySources& from, ValueId value, std::size_t depth) {
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;
   std::set<ValueId> expanded;
+  std::set<NodeId> failed;  // what is wrong with them is said
   std::string text;
   int lines = 0;
   // A stack and no recursion: models may be deep.
@@ -338,9 +343,13 @@ std::string why_tree(const WhySources& from, ValueId value, std::size_t depth) {
       text += fmt::format("(the tree continues beyond {} lines)\n", kMaxLines);
       break;
     }
+    if (text.size() > kMaxTreeBytes) {
+      text += fmt::format("(the tree continues beyond {} MiB of text)\n", kMaxTreeBytes >> 20);
+      break;
+    }
     text.append(2 * std::min(entry.level, kMaxIndent), ' ');
     text += fmt::format("{}: {}{}{}", name_of(model, entry.value), fact_text(analysis, entry.value, names),
-                        device_text(from.placement, entry.value), remarks(analysis, entry.value, places));
+                        device_text(from.placement, entry.value), remarks(analysis, entry.value, places, failed));
     met_at.resize(names.symbols().size(), entry.value);
     const std::vector<ValueId> sources = sources_of(analysis, entry.value);
     if (!sources.empty() && expanded.contains(entry.value)) {

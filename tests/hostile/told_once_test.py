@@ -200,6 +200,44 @@ class ToldOnceTest(PromiseTest):
         header = HEADER.replace(']', ',"com.microsoft":1]')
         self.check_half_a_second(text_of(nodes, ["float[N] x", *inputs], ["k17", "y_"], header), "fix", "--diff")
 
+    def test_failures_are_said_once_in_a_tree(self):
+        extents, sums = ["2" * 14] * 60, [f"s{i}" for i in range(250)]
+        inputs = [f"float[{','.join(extents)}] x", *(f"float[{','.join([str(10**14 // 3 + i)] * 60)}] z{i}" for i in range(9))]
+        nodes = [f"{name}=Sum(x,{','.join(f'z{i}' for i in range(9))})" for name in sums]
+        nodes += [f"m{i}=Identity<a=1>({','.join(sums)})" for i in range(9)]
+        nodes.append(f"r=Identity({','.join(f'm{i}' for i in range(9))})")
+        path = self.folder / "m.onnxtxt"
+        path.write_bytes(text_of(nodes, inputs, ["r"]))
+        result = run(["why", path, "r", "--depth", "2"])
+        self.assert_kept(result, path.stat().st_size)
+        self.assertLess(len(result.output), 3 << 20)
+        self.assertTrue(result.output.endswith(b"(the tree continues beyond 2 MiB of text)\n"))
+
+    def test_a_failure_is_said_where_a_tree_first_has_it(self):
+        path = self.folder / "m.onnxtxt"
+        path.write_bytes(text_of(["s=Add(x,z)", "a=Abs(s)", "b=Neg(s)", "r=Add(a,b)"], ["float[2] x", "float[3] z"], ["r"]))
+        output = run(["why", path, "r", "--depth", "3"]).output
+        self.assertEqual(output.count(b"do not broadcast"), 1)
+        self.assertEqual(output.count(b"it fails, see above (see above)"), 1)
+
+    def test_types_that_are_shown_many_times(self):
+        names = list(string.ascii_letters[:26])
+        inputs = [f"float[{','.join(['2' * 17] * 60)}] {name}" for name in names]
+        nodes = [f"{name}_=Max({','.join(names)})" for name in some_names(550)]
+        output = self.check_half_a_second(text_of(nodes, inputs, ["a_"]), "show", "--node", "*")
+        self.assertLess(len(output), 6 << 20)
+        self.assertTrue(output.endswith(b"(...): types past the size that the report may have are left out\n"))
+
+    def test_values_of_which_nothing_is_known(self):
+        names = some_names(15_000)
+        output = self.check_half_a_second(text_of([], names, [names[0]]), "show", "--format", "json")
+        self.assertLess(len(output), 8 << 20)
+        document = json.loads(output)
+        self.assertIn("left_out", document)
+        self.assertEqual(len(document["values"][names[0]]["dtype"]), len(document["values"][names[1]]["dtype"]))
+        self.assertGreater(len(document["values"][names[0]]["dtype"]), 20)
+        self.assertEqual(document["values"][names[-1]]["dtype"], [])
+
 
 if __name__ == "__main__":
     unittest.main()
