@@ -56,38 +56,10 @@ class MaskAfterSoftmax : public Rule {
     const ValueId source = before_stretch(expressions, mask);
     const dataflow::Analysis& analysis = expressions.analysis();
     NodeId node = expressions.producer(source);
-    if (step_mask(expressions, node) || is_triangle(expressions, source)) return true;
+    if (step_mask(expressions, node) || is_triangle_of_ones(expressions, source)) return true;
     ValueId given = source;
     if (expressions.op(node) == Opcode::kNot) given = before_stretch(expressions, expressions.operand(node, 0));
     return is_input(analysis, given) && is_mask(expressions, given);
-  }
-
-  /// Zeros on one side of the diagonal and ones on the other, as the program itself has them: who sees whom.
-  static bool is_triangle(const Expressions& expressions, ValueId mask) {
-    const auto dims = expressions.dims(mask);
-    const DimPool& pool = expressions.analysis().facts().dims();
-    if (dims.size() < 2) return false;
-    if (const NodeId node = expressions.producer(mask); node != NodeId::kNone) {
-      const OpSchema* schema = NodeCall(expressions.analysis(), node).op().schema;
-      const ValueId whole = expressions.operand(node, 0);
-      if (schema != nullptr && schema->attribute("upper") != nullptr && whole != ValueId::kAbsent)
-        return number_of(Operand(expressions.analysis(), whole)) == 1;
-    }
-    const auto rows = pool.as_constant(dims[dims.size() - 2]), columns = pool.as_constant(dims.back());
-    const auto numbers = constant_numbers(expressions, mask);
-    if (!rows || rows != columns || *rows < 3 || !numbers) return false;
-    const auto extent = static_cast<std::size_t>(*rows);
-    if (numbers->size() != extent * extent) return false;
-    expressions.charge(numbers->size());
-    bool lower = true, upper = true;
-    for (std::size_t i = 0; i < extent; ++i)
-      for (std::size_t k = 0; k < extent; ++k) {
-        const double number = (*numbers)[i * extent + k];
-        if (i == k) continue;
-        lower = lower && number == (k < i ? 1 : 0);
-        upper = upper && number == (k > i ? 1 : 0);
-      }
-    return lower != upper;
   }
 
   static bool has_mask(const Expressions& expressions, NodeId product) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/loss/token_shift.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 
@@ -18,13 +19,13 @@ class TargetInPrediction : public Rule {
  public:
   TargetInPrediction()
       : Rule({"TL-L313", "target-in-prediction", "loss", findings::Severity::kWarning,
-              "scores of tokens that are computed from the very tokens that they are to predict"},
+              "a prediction that is computed from the very tokens, or the column of a table, that it is to predict"},
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (!ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.anchor)) return;
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
-    const Part target = part_of(expressions, before_views(expressions, loss.target));
+    const StepsOf target = steps_of(expressions, before_views(expressions, loss.target));
     const ValueId tokens = target.of;
     if (tokens == ValueId::kAbsent || !is_input(analysis, tokens) ||
         !analysis.fact(tokens).dtypes.proves(DTypeSet::integers()) || expressions.dims(tokens).size() < 2)
@@ -32,10 +33,12 @@ class TargetInPrediction : public Rule {
     const NodeId lookup = looked_up(expressions, loss.prediction, tokens);
     if (lookup == NodeId::kNone) return;
     const ValueId read = before_views(expressions, expressions.operand(lookup, 1));
-    const Part scores = part_of(expressions, before_layout(expressions, loss.prediction));
+    const StepsOf scores = steps_of(expressions, before_layout(expressions, loss.prediction));
     // Position t of the scores has read element t + `seen`, and is to predict element t + `target.start`.
-    const std::int64_t seen = scores.start + part_of(expressions, read).start;
+    const std::int64_t seen = scores.start + steps_of(expressions, read).start;
     if (target.start > seen) return;
+    // A model that reads from the end predicts earlier tokens.
+    if (target.start < seen && reads_from_the_end(expressions, loss.prediction)) return;
     // The steps of the scores are those of the tokens: none have been left out, pooled or copied.
     const auto axes = origins.of(scores.of);
     const auto is_step = [&](const losses::AxisSource& source) { return source.value == read && source.axis == 1; };
@@ -48,51 +51,127 @@ class TargetInPrediction : public Rule {
         .fix("predict the next elements: scores[:, :-1] against tokens[:, 1:]");
   }
 
- private:
-  static ValueId before_views(const Expressions& expressions, ValueId value) {
-    constexpr int kMaxSteps = 8;
-    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
-      const NodeId node = expressions.producer(value);
-      if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kCast) break;
-      value = expressions.operand(node, 0);
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const losses::LossSite* found = nullptr;
+    std::optional<Column> column;
+    for (const losses::LossSite& loss : view.losses()) {
+      if (loss.target == ValueId::kAbsent || loss.prediction == ValueId::kAbsent ||
+          view.analysis().has_failed(loss.anchor))
+        continue;
+      const auto of_table = column_of(expressions, loss.target);
+      // What restores several columns, or all of them, is to read them.
+      if (column && (!of_table || of_table->at != column->at || of_table->table != column->table)) return;
+      if (!of_table) {
+        if (is_part_of_table(expressions, loss.target)) return;
+        continue;
+      }
+      if (!column) found = &loss;
+      column = of_table;
     }
-    return value;
+    if (found == nullptr) return;
+    const NodeId layer = reads_table(expressions, found->prediction, *column);
+    if (layer == NodeId::kNone) return;
+    out.report(column->pick,
+               fmt::format("the target is column {} of {}, and the prediction is computed from all of its "
+                           "columns: it need only copy that one",
+                           column->at, Operand(view.analysis(), column->table).name()))
+        .note_at(layer, "all columns are read here")
+        .fix("leave the column of the target out of what is read: x[:, :-1] for the last one");
   }
 
-  /// A value from an element of its axis 1 on.
-  struct Part {
-    ValueId of = ValueId::kAbsent;
-    std::int64_t start = 0;
+ private:
+  /// One column of an input [N, columns].
+  struct Column {
+    ValueId table = ValueId::kAbsent;
+    std::int64_t at = 0;
+    NodeId pick = NodeId::kNone;
   };
 
-  static Part part_of(const Expressions& expressions, ValueId value) {
-    const NodeId node = expressions.producer(value);
-    if (expressions.op(node) != Opcode::kSlice) return {value, 0};
-    const auto number = [&](std::size_t operand, std::int64_t fallback) -> std::optional<std::int64_t> {
-      const ValueId given = expressions.operand(node, operand);
-      if (given == ValueId::kAbsent) return fallback;
-      const FactStore& facts = expressions.analysis().facts();
-      const Content* content = expressions.analysis().content(given);
-      if (content == nullptr || content->integers.size() != 1) return std::nullopt;
-      return facts.dims().as_constant(content->integers[0]);
-    };
-    const auto start = number(1, -1), axis = number(3, -1), step = number(4, 1);
-    if (!start || *start < 0 || axis != 1 || step != 1) return {ValueId::kAbsent, 0};
-    return {expressions.operand(node, 0), *start};
+  static std::optional<Column> column_of(const Expressions& expressions, ValueId target) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const NodeId pick = expressions.producer(before_views(expressions, target));
+    const Opcode opcode = expressions.op(pick);
+    if (opcode != Opcode::kGather && opcode != Opcode::kSlice) return std::nullopt;
+    const ValueId table = expressions.operand(pick, 0);
+    const auto dims = expressions.dims(table);
+    const DimPool& pool = analysis.facts().dims();
+    const auto columns = dims.size() == 2 ? pool.as_constant(dims[1]) : std::nullopt;
+    if (!columns || *columns < 3 || !is_input(analysis, table)) return std::nullopt;
+    const auto first = expressions.number(expressions.operand(pick, 1));
+    double along = 0;
+    if (opcode == Opcode::kGather) {
+      const Attribute* axis = analysis.attribute(pick, "axis");
+      along = axis == nullptr ? 0 : static_cast<double>(axis->i);
+    } else {
+      const auto after = expressions.dims(expressions.result(pick));
+      const auto axis = expressions.number(expressions.operand(pick, 3));
+      if (!axis || after.size() != 2 || !pool.is_constant(after[1], 1)) return std::nullopt;
+      along = *axis;
+    }
+    if (!first || (along != 1 && along != -1)) return std::nullopt;
+    const auto at = static_cast<std::int64_t>(*first);
+    return Column{table, at < 0 ? at + *columns : at, pick};
   }
 
-  /// Before the classes were moved to axis 1, or the steps were flattened.
-  static ValueId before_layout(const Expressions& expressions, ValueId value) {
-    constexpr int kMaxSteps = 8;
-    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+  static bool is_part_of_table(const Expressions& expressions, ValueId target) {
+    const ValueId from = before_moves(expressions, target);
+    return is_input(expressions.analysis(), from) && expressions.dims(from).size() == 2;
+  }
+
+  /// A layer that takes all columns as they are, perhaps shifted and scaled, and weighs the one too.
+  static NodeId reads_table(const Expressions& expressions, ValueId prediction, const Column& column) {
+    NodeId found = NodeId::kNone;
+    bool is_altered = false;
+    walk_back(expressions, prediction, [&](ValueId, NodeId node) {
+      is_altered = is_altered || expressions.op(node) == Opcode::kWhere;
+      if (expressions.op(node) != Opcode::kMatMul) return !is_altered;
+      const ValueId read = expressions.operand(node, 0), weights = expressions.operand(node, 1);
+      if (read == ValueId::kAbsent || weights == ValueId::kAbsent || before_affine(expressions, read) != column.table ||
+          !is_constant(expressions, weights))
+        return !is_altered;
+      if (weighs_column(expressions, node, weights, column.at)) found = node;
+      return !is_altered;
+    });
+    return is_altered ? NodeId::kNone : found;
+  }
+
+  static ValueId before_affine(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxAffineSteps = 8;
+    for (int step = 0; step < kMaxAffineSteps; ++step) {
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
-      if (!ops::keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kTranspose &&
-          opcode != Opcode::kLogSoftmax)
+      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+      const bool shifts = (opcode == Opcode::kAdd || opcode == Opcode::kSub) && is_constant(expressions, second);
+      const bool scales = (opcode == Opcode::kMul || opcode == Opcode::kDiv) && has_no_zero(expressions, second);
+      if (first == ValueId::kAbsent || (!shifts && !scales && opcode != Opcode::kCast && opcode != Opcode::kIdentity))
         break;
-      value = expressions.operand(node, 0);
+      value = first;
     }
     return value;
+  }
+
+  /// Numbers that leave no column out.
+  static bool has_no_zero(const Expressions& expressions, ValueId value) {
+    const auto numbers = constant_numbers(expressions, value);
+    return numbers && std::ranges::find(*numbers, 0.0) == numbers->end();
+  }
+
+  /// Its weights are not all 0, as those are of what is masked.
+  static bool weighs_column(const Expressions& expressions, NodeId layer, ValueId weights, std::int64_t column) {
+    const auto dims = expressions.dims(weights);
+    const auto numbers = constant_numbers(expressions, weights);
+    if (!numbers || dims.size() != 2) return true;
+    const Attribute* turned = expressions.analysis().attribute(layer, "transB");
+    const bool is_turned = turned != nullptr && turned->i != 0;
+    const DimPool& pool = expressions.analysis().facts().dims();
+    const auto rows = pool.as_constant(dims[0]), columns = pool.as_constant(dims[1]);
+    if (!rows || !columns || static_cast<std::int64_t>(numbers->size()) != *rows * *columns) return true;
+    for (std::int64_t i = 0; i < (is_turned ? *rows : *columns); ++i) {
+      const std::int64_t at = is_turned ? i * *columns + column : column * *columns + i;
+      if (at < static_cast<std::int64_t>(numbers->size()) && (*numbers)[static_cast<std::size_t>(at)] != 0) return true;
+    }
+    return false;
   }
 
   /// A table that the scores are computed from, looked up at the tokens as they are; kNone where another value than
@@ -103,7 +182,7 @@ class TargetInPrediction : public Rule {
     walk_back(expressions, scores, [&](ValueId, NodeId node) {
       const Opcode opcode = expressions.op(node);
       if (opcode == Opcode::kGather &&
-          part_of(expressions, before_views(expressions, expressions.operand(node, 1))).of == tokens &&
+          steps_of(expressions, before_views(expressions, expressions.operand(node, 1))).of == tokens &&
           expressions.analysis().fact(expressions.operand(node, 0)).dtypes.proves(DTypeSet::floats()))
         found = node;
       // Words that are dropped or replaced: not all of them are known. Scores that are hidden are no words.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace {
 
 using losses::Expressions;
 using ops::Opcode;
+
+/// Less than any score: what is added to hide one, or put in its place.
+constexpr double kHiddenScore = -1e3;
 
 bool is_named_mask(std::string_view name) {
   return has_ending(name, "_mask") || (name.size() == 4 && has_ending(name, "mask"));
@@ -78,7 +82,7 @@ std::optional<StepMask> step_mask(const Expressions& expressions, NodeId node) {
     };
     if (is_input(analysis, lengths) && analysis.fact(lengths).dtypes.proves(DTypeSet::integers()) && is_step(1, 2) &&
         !is_step(3, 2))
-      return StepMask{lengths, !is_step(2, 2)};
+      return StepMask{lengths, !is_step(2, 2), steps};
   }
   return std::nullopt;
 }
@@ -104,5 +108,195 @@ bool counts_steps(const Expressions& expressions, ValueId lengths) {
 }
 
 bool is_mask(const Expressions& expressions, ValueId value) { return is_mask(expressions, value, 0); }
+
+std::optional<double> MatrixElements::at(ValueId value, std::int64_t row, std::int64_t column, int depth) {
+  constexpr int kMaxDepth = 12;
+  if (value == ValueId::kAbsent || depth > kMaxDepth || expressions_.is_spent()) return std::nullopt;
+  expressions_.charge(8);
+  if (const auto number = expressions_.number(value)) return number;
+  const dataflow::Analysis& analysis = expressions_.analysis();
+  const NodeId node = expressions_.producer(value);
+  const Opcode opcode = expressions_.op(node);
+  if (node == NodeId::kNone || opcode == Opcode::kConstant) return of_constant(value, row, column);
+  const ValueId data = expressions_.operand(node, 0);
+  if (opcode == Opcode::kIdentity || opcode == Opcode::kCast || opcode == Opcode::kExpand)
+    return at(data, row, column, depth + 1);
+  if (opcode == Opcode::kUnsqueeze || opcode == Opcode::kReshape) return of_view(data, value, row, column, depth + 1);
+  if (opcode == Opcode::kRange) {
+    const auto start = expressions_.number(expressions_.operand(node, 0));
+    const auto step = expressions_.number(expressions_.operand(node, 2));
+    return start && step ? std::optional(*start + *step * static_cast<double>(column)) : std::nullopt;
+  }
+  if (const auto element = of_triangle(node, row, column, depth)) return element;
+  const ops::ElementValue element = dataflow::element_function(analysis, node);
+  if (element == nullptr || !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
+  std::vector<double> operands;
+  for (const ValueId operand : analysis.operands(node)) {
+    const auto number = at(operand, row, column, depth + 1);
+    if (!number) return std::nullopt;
+    operands.push_back(*number);
+  }
+  // A walk that the spent meter ends gives fewer of them.
+  if (operands.size() != analysis.model().node(node).operand_count) return std::nullopt;
+  return element({operands, analysis.attributes(node).read()});
+}
+
+/// A row may become a column.
+std::optional<double> MatrixElements::of_view(ValueId from, ValueId to, std::int64_t row, std::int64_t column,
+                                              int depth) {
+  const auto before = expressions_.dims(from), after = expressions_.dims(to);
+  const DimPool& pool = expressions_.analysis().facts().dims();
+  if (before.empty() || after.empty()) return std::nullopt;
+  const bool is_turned = pool.is_constant(after.back(), 1) && !pool.is_constant(before.back(), 1);
+  if (!is_turned && before.size() >= 2) return at(from, row, column, depth);
+  return at(from, 0, is_turned ? row : column, depth);
+}
+
+std::optional<double> MatrixElements::of_constant(ValueId value, std::int64_t row, std::int64_t column) {
+  const std::vector<double>* numbers = numbers_of(value);
+  const auto dims = expressions_.dims(value);
+  if (numbers == nullptr || dims.empty()) return std::nullopt;
+  const DimPool& pool = expressions_.analysis().facts().dims();
+  const auto extent = [&](std::size_t from_end) {
+    return from_end > dims.size() ? std::optional<std::int64_t>(1) : pool.as_constant(dims[dims.size() - from_end]);
+  };
+  const auto columns = extent(1), rows = extent(2);
+  if (!columns || !rows || static_cast<std::int64_t>(numbers->size()) != *columns * *rows) return std::nullopt;
+  const std::int64_t at = (*rows == 1 ? 0 : row) * *columns + (*columns == 1 ? 0 : column);
+  return at < static_cast<std::int64_t>(numbers->size()) ? std::optional((*numbers)[static_cast<std::size_t>(at)])
+                                                         : std::nullopt;
+}
+
+const std::vector<double>* MatrixElements::numbers_of(ValueId value) {
+  if (const auto known = constants_.find(value); known != constants_.end())
+    return known->second ? &*known->second : nullptr;
+  const auto& known = constants_.emplace(value, constant_numbers(expressions_, value)).first->second;
+  constexpr std::uint64_t kBytesOfEntry = 96;
+  memory_.add(kBytesOfEntry + (known ? known->size() * sizeof known->front() : 0));
+  return known ? &*known : nullptr;
+}
+
+/// The part of a matrix on one side of a diagonal, with zeros elsewhere.
+std::optional<double> MatrixElements::of_triangle(NodeId node, std::int64_t row, std::int64_t column, int depth) {
+  const Model& model = expressions_.analysis().model();
+  const OpSchema* schema = model.op(model.node(node)).schema;
+  if (schema == nullptr || schema->attribute("upper") == nullptr || schema->input_index("k") < 0) return std::nullopt;
+  const Attribute* upper = expressions_.analysis().attribute(node, "upper");
+  const ValueId given = expressions_.operand(node, static_cast<std::size_t>(schema->input_index("k")));
+  const auto diagonal = given == ValueId::kAbsent ? std::optional<double>(0) : expressions_.number(given);
+  const auto element = at(expressions_.operand(node, 0), row, column, depth + 1);
+  if (!diagonal || !element) return std::nullopt;
+  const auto off = static_cast<double>(column - row);
+  const bool is_upper = upper == nullptr || upper->i != 0;
+  return (is_upper ? off >= *diagonal : off <= *diagonal) ? *element : 0;
+}
+
+std::optional<bool> side_of_diagonal(const IsTrueAt& is_true, std::int64_t extent) {
+  constexpr std::int64_t kMost = 12;
+  bool before = true, after = true;
+  for (std::int64_t i = 0; i < std::min(extent, kMost); ++i)
+    for (std::int64_t k = 0; k < std::min(extent, kMost); ++k) {
+      if (i == k) continue;
+      const auto found = is_true(i, k);
+      if (!found) return std::nullopt;
+      before = before && *found == (k < i);
+      after = after && *found == (k > i);
+    }
+  return before == after ? std::nullopt : std::optional(before);
+}
+
+bool is_triangle_of_ones(const Expressions& expressions, ValueId mask) {
+  const auto dims = expressions.dims(mask);
+  const DimPool& pool = expressions.analysis().facts().dims();
+  if (dims.size() < 2 || !pool.equal(dims.back(), dims[dims.size() - 2])) return false;
+  const std::int64_t extent = pool.as_constant(dims.back()).value_or(5);
+  MatrixElements elements(expressions);
+  const auto is_one = [&](std::int64_t i, std::int64_t k) -> std::optional<bool> {
+    const auto element = elements.at(mask, i, k);
+    return element && (*element == 0 || *element == 1) ? std::optional(*element == 1) : std::nullopt;
+  };
+  return extent >= 3 && side_of_diagonal(is_one, extent).has_value();
+}
+
+namespace {
+
+/// One side of the diagonal and the diagonal itself: nothing is left of the row at one end.
+bool hides_whole_row(const IsTrueAt& is_hidden, std::int64_t extent) {
+  constexpr std::int64_t kMostOfRow = 512;
+  const auto is_whole = [&](std::int64_t row) {
+    for (std::int64_t k = 0; k < extent; ++k)
+      if (!is_hidden(row, k).value_or(false)) return false;
+    return true;
+  };
+  return extent <= kMostOfRow && (is_whole(0) || is_whole(extent - 1)) &&
+         !is_hidden(1, 0).value_or(true) != !is_hidden(0, 1).value_or(true);
+}
+
+}  // namespace
+
+std::optional<Triangle> Triangles::before(NodeId softmax) {
+  constexpr int kMaxSteps = 8;
+  ValueId scores = expressions_.operand(softmax, 0);
+  const auto dims = expressions_.dims(scores);
+  const auto axes = expressions_.axes_of(softmax);
+  const DimPool& pool = expressions_.analysis().facts().dims();
+  if (dims.size() < 2 || !axes || axes->size() != 1 || axes->front() + 1 != dims.size() ||
+      !pool.equal(dims.back(), dims[dims.size() - 2]))
+    return std::nullopt;
+  const std::int64_t extent = pool.as_constant(dims.back()).value_or(5);
+  if (extent < 3) return std::nullopt;
+  MatrixElements elements(expressions_);
+  for (int step = 0; step < kMaxSteps && scores != ValueId::kAbsent; ++step) {
+    const NodeId node = expressions_.producer(scores);
+    const Opcode opcode = expressions_.op(node);
+    const ValueId first = expressions_.operand(node, 0), second = expressions_.operand(node, 1),
+                  third = expressions_.operand(node, 2);
+    if (opcode == Opcode::kWhere) {
+      const bool hides_true = expressions_.number(second).value_or(0) <= kHiddenScore,
+                 hides_false = expressions_.number(third).value_or(0) <= kHiddenScore;
+      if (hides_true == hides_false) return std::nullopt;
+      const double low = expressions_.number(hides_true ? second : third).value_or(0);
+      const auto is_hidden = [&](std::int64_t i, std::int64_t k) -> std::optional<bool> {
+        const auto chosen = elements.at(first, i, k);
+        return chosen ? std::optional((*chosen != 0) == hides_true) : std::nullopt;
+      };
+      if (std::isinf(low) && is_hidden(0, 0).value_or(false)) {
+        // Of a constant the rule about domains says so.
+        const bool is_table = constant_numbers(expressions_, before_stretch(expressions_, first)).has_value();
+        if (!is_table && hides_whole_row(is_hidden, extent)) return Triangle{node, softmax, false, true};
+        return std::nullopt;
+      }
+      auto found = known_.find({first, hides_true});
+      if (found == known_.end())
+        found = known_.emplace(std::pair(first, hides_true), side_of_diagonal(is_hidden, extent)).first;
+      if (found->second) return Triangle{node, softmax, *found->second};
+      scores = hides_true ? third : second;
+    } else if (opcode == Opcode::kAdd) {
+      const auto hidden_by = [&](ValueId mask) {
+        if (const auto found = known_.find({mask, true}); found != known_.end()) return found->second;
+        const auto side = side_of_diagonal(
+            [&](std::int64_t i, std::int64_t k) -> std::optional<bool> {
+              const auto added = elements.at(mask, i, k);
+              return added ? std::optional(*added <= kHiddenScore) : std::nullopt;
+            },
+            extent);
+        known_.emplace(std::pair(mask, true), side);
+        return side;
+      };
+      for (const ValueId mask : {first, second})
+        if (const auto past = hidden_by(mask)) return Triangle{node, softmax, *past};
+      scores = first;
+    } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
+      const auto scaled = with_number(expressions_, node);
+      if (!scaled) return std::nullopt;
+      scores = scaled->value;
+    } else if (opcode == Opcode::kCast || opcode == Opcode::kIdentity) {
+      scores = first;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace tensorlint::rules

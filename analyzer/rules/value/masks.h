@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "passes/losses/expressions.h"
 
@@ -20,10 +25,59 @@ bool is_mask(const losses::Expressions& expressions, ValueId value);
 struct StepMask {
   ValueId lengths = ValueId::kAbsent;  ///< an integer input, as it is
   bool is_strict = false;              ///< the step at the length is not one of them
+  ValueId steps = ValueId::kAbsent;    ///< 0, 1, 2, ...
 };
 std::optional<StepMask> step_mask(const losses::Expressions& expressions, NodeId node);
 
 /// 0, 1, 2, ... are compared with it: those below it are the steps.
 bool counts_steps(const losses::Expressions& expressions, ValueId lengths);
+
+/// One element of a matrix that the program itself makes: of constants, of the part above or below a diagonal, of
+/// numbers that are counted, and what is computed element by element of those.
+class MatrixElements {
+ public:
+  explicit MatrixElements(const losses::Expressions& expressions)
+      : expressions_(expressions), memory_(expressions.analysis().meter()) {}
+
+  /// In the row and column of the last two axes; nullopt where data has a part in it.
+  std::optional<double> at(ValueId value, std::int64_t row, std::int64_t column) { return at(value, row, column, 0); }
+
+ private:
+  std::optional<double> at(ValueId value, std::int64_t row, std::int64_t column, int depth);
+  std::optional<double> of_view(ValueId from, ValueId to, std::int64_t row, std::int64_t column, int depth);
+  std::optional<double> of_constant(ValueId value, std::int64_t row, std::int64_t column);
+  std::optional<double> of_triangle(NodeId node, std::int64_t row, std::int64_t column, int depth);
+  const std::vector<double>* numbers_of(ValueId value);
+
+  const losses::Expressions& expressions_;
+  KeptMemory memory_;
+  std::map<ValueId, std::optional<std::vector<double>>> constants_;
+};
+
+/// A square of numbers that is true on one side of the diagonal and nowhere on the other: true for the side before it;
+/// the diagonal may be either. Asked of the first rows and columns.
+using IsTrueAt = std::function<std::optional<bool>(std::int64_t row, std::int64_t column)>;
+std::optional<bool> side_of_diagonal(const IsTrueAt& is_true, std::int64_t extent);
+
+/// Zeros on one side of the diagonal and ones on the other, as the program itself has them: who sees whom.
+bool is_triangle_of_ones(const losses::Expressions& expressions, ValueId mask);
+
+/// A mask of the program's own, of the last two axes of scores, that hides one side of the diagonal.
+struct Triangle {
+  NodeId node = NodeId::kNone, softmax = NodeId::kNone;
+  bool hides_past = false;
+  bool hides_row = false;  ///< with minus infinity, of the first or last position all
+};
+
+class Triangles {
+ public:
+  explicit Triangles(const losses::Expressions& expressions) : expressions_(expressions) {}
+  std::optional<Triangle> before(NodeId softmax);
+
+ private:
+  const losses::Expressions& expressions_;
+  /// Which side a mask hides, by the value and by whether it hides where that holds; layers share one.
+  std::map<std::pair<ValueId, bool>, std::optional<bool>> known_;
+};
 
 }  // namespace tensorlint::rules
