@@ -473,6 +473,23 @@ ValueId rest_of(const Expressions& expressions, ValueId value) {
 
 bool is_of_unit_length(const Expressions& expressions, ValueId value) {
   const NodeId node = expressions.producer(before_moves(expressions, value));
+  if (expressions.op(node) == Opcode::kConcat) {
+    // Rows below rows, as of two views of the same samples: each is as long as it was.
+    constexpr std::size_t kMaxParts = 4;
+    const auto parts = expressions.analysis().operands(node);
+    const Attribute* axis = expressions.analysis().attribute(node, "axis");
+    return axis != nullptr && axis->i == 0 && expressions.dims(expressions.result(node)).size() > 1 &&
+           parts.size() <= kMaxParts && std::ranges::all_of(parts, [&](ValueId part) {
+             if (part == ValueId::kAbsent) return false;
+             const NodeId division = expressions.producer(before_moves(expressions, part));
+             const ValueId norms = expressions.operand(division, 1);
+             if (expressions.op(division) != Opcode::kDiv || norms == ValueId::kAbsent) return false;
+             // Not over the rows themselves, which are more now.
+             const auto dims = expressions.dims(before_stretch(expressions, norms));
+             return !dims.empty() && !expressions.analysis().facts().dims().is_constant(dims.front(), 1) &&
+                    is_of_unit_length(expressions, part);
+           });
+  }
   if (expressions.op(node) != Opcode::kDiv) return false;
   const ValueId norm = norm_of(expressions, expressions.operand(node, 1));
   return norm != ValueId::kAbsent &&
