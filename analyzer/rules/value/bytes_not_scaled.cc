@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -18,7 +19,8 @@ class BytesNotScaled : public Rule {
  public:
   BytesNotScaled()
       : Rule({"TL-V576", "bytes-not-scaled", "value", findings::Severity::kWarning,
-              "a prediction in [0, 1] that is compared with a picture of bytes as it is"},
+              "a picture of bytes that is compared with a prediction in [0, 1], or standardised as if it were in [0, "
+              "1]"},
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
@@ -41,7 +43,61 @@ class BytesNotScaled : public Rule {
         .fix("compare with the picture that has been divided");
   }
 
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    const bool has_bytes = std::ranges::any_of(analysis.inputs(GraphId::kMain), [&](ValueId input) {
+      return input != ValueId::kAbsent && analysis.fact(input).dtypes == DTypeSet(DType::kUint8);
+    });
+    if (!has_bytes) return;
+    each_node(view, out, {Opcode::kSub},
+              [&](const Expressions& expressions, const NodeCall& call) { check_statistics(expressions, call, out); });
+  }
+
  private:
+  /// (x - mean) / deviation with a mean between 0 and 1: whole numbers of that mean m have a variance of m * (1 - m) at
+  /// least, so that a smaller one is that of numbers that have been divided.
+  static void check_statistics(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr double kLess = 0.95;
+    const dataflow::Analysis& analysis = call.analysis();
+    if (!call.operand(0).present() || !call.operand(1).present()) return;
+    const ValueId picture = before_moves(expressions, call.operand(0).value());
+    if (!is_input(analysis, picture) || analysis.fact(picture).dtypes != DTypeSet(DType::kUint8) ||
+        expressions.dims(picture).size() < 3)
+      return;
+    const std::vector<double> means = few_numbers(expressions, call.operand(1).value());
+    if (means.empty()) return;
+    for (const NodeId user : expressions.users(call.result())) {
+      const Opcode opcode = expressions.op(user);
+      if ((opcode != Opcode::kDiv && opcode != Opcode::kMul) || expressions.operand(user, 0) != call.result()) continue;
+      std::vector<double> deviations = few_numbers(expressions, expressions.operand(user, 1));
+      if (deviations.size() != means.size()) continue;
+      bool are_of_shares = true;
+      for (std::size_t i = 0; i < means.size(); ++i) {
+        const double deviation = opcode == Opcode::kDiv ? deviations[i] : 1 / deviations[i];
+        are_of_shares = are_of_shares && means[i] > 0 && means[i] < 1 && deviation > 0 &&
+                        deviation < kLess * std::sqrt(means[i] * (1 - means[i]));
+      }
+      if (!are_of_shares) continue;
+      const Operand bytes(analysis, picture);
+      out.report(call.id(),
+                 fmt::format("{} goes up to 255 here, and is standardised with a mean of {:.4g} and a "
+                             "deviation of {:.4g}, as numbers in [0, 1] are",
+                             bytes.name(), means[0], opcode == Opcode::kDiv ? deviations[0] : 1 / deviations[0]))
+          .note_at(user, "divided by the deviation here")
+          .origin(bytes, Aspect::kDtype)
+          .fix("divide by 255 first: (x / 255 - mean) / deviation");
+      return;
+    }
+  }
+
+  /// One number for all channels, or one for each.
+  static std::vector<double> few_numbers(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMaxChannels = 16;
+    if (value == ValueId::kAbsent) return {};
+    const auto numbers = constant_numbers(expressions.analysis(), before_stretch(expressions, value), kMaxChannels);
+    return numbers.value_or(std::vector<double>());
+  }
+
   /// Where bytes are divided by 255 or the like; kNone where they are not.
   static NodeId scaled_at(const Expressions& expressions, ValueId picture) {
     constexpr std::size_t kMaxValues = 12;
