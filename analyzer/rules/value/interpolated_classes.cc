@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
@@ -23,9 +24,8 @@ class InterpolatedClasses : public Rule {
               "numbers of classes that are mixed like quantities"},
              {passes::Pass::kLosses}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    const OpSchema* schema = find_any_version(domain, name);
-    return schema != nullptr && schema->attribute("mode") != nullptr && schema->input_index("scales") > 0;
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == Opcode::kOther && is_resize(find_any_version(domain, name));
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
@@ -48,7 +48,7 @@ class InterpolatedClasses : public Rule {
     if (!ops::takes_class_indices(loss.kind)) return;
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     const NodeId cut = where_cut(expressions, loss.target);
-    if (cut == NodeId::kNone) return;
+    if (cut == NodeId::kNone || check_resized(expressions, cut, loss, out)) return;
     const ValueId mixed = expressions.operand(cut, 0);
     const losses::Formula formula(expressions, mixed);
     std::vector<std::size_t> labels;
@@ -83,6 +83,58 @@ class InterpolatedClasses : public Rule {
 
  private:
   static constexpr int kMaxSteps = 8;
+
+  /// Numbers of classes that are given, resized as a picture is, and cut to integers again.
+  static bool check_resized(const losses::Expressions& expressions, NodeId cut, const losses::LossSite& loss,
+                            Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId resized = expressions.operand(cut, 0);
+    for (int step = 0; step < kMaxSteps && resized != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(resized);
+      if (node == NodeId::kNone) return false;
+      const NodeCall call(analysis, node);
+      const Attribute* mode = call.attribute("mode");
+      if (is_resize(call.op().schema) && mode != nullptr && (mode->s == "linear" || mode->s == "cubic")) {
+        const ValueId classes = before_stretch(expressions, call.operand(0).value());
+        if (!is_input(analysis, classes) || !analysis.fact(classes).dtypes.proves(DTypeSet::integers())) return false;
+        out.report(node, fmt::format("{} takes {} for quantities and mixes numbers of classes: between 2 and 8 it "
+                                     "makes 5",
+                                     call.op_name(), Operand(analysis, classes).name()))
+            .note_at(loss.anchor, "taken for classes again here")
+            .fix("use the mode nearest for labels");
+        return true;
+      }
+      if (const ValueId same = of_both_branches(expressions, call); same != ValueId::kAbsent) {
+        resized = same;
+        continue;
+      }
+      // To the nearest integer, or down to it.
+      const Opcode opcode = expressions.op(node);
+      if (opcode != Opcode::kRound && opcode != Opcode::kCast && !ops::moves_elements(opcode)) return false;
+      resized = call.operand(0).value();
+    }
+    return false;
+  }
+
+  /// What an If gives whose branches only view one value in two ways, as an exporter writes a squeeze; else kAbsent.
+  static ValueId of_both_branches(const losses::Expressions& expressions, const NodeCall& call) {
+    ValueId found = ValueId::kAbsent;
+    for (const std::string_view branch : {"then_branch", "else_branch"}) {
+      const Attribute* body = call.attribute(branch);
+      if (body == nullptr || body->graph == GraphId::kNone) return ValueId::kAbsent;
+      const auto outputs = call.analysis().outputs(body->graph);
+      const ValueId given = outputs.empty() ? ValueId::kAbsent : *outputs.begin();
+      if (given == ValueId::kAbsent) return given;
+      const ValueId viewed = before_stretch(expressions, given);
+      if (found != ValueId::kAbsent && found != viewed) return ValueId::kAbsent;
+      found = viewed;
+    }
+    return found;
+  }
+
+  static bool is_resize(const OpSchema* schema) {
+    return schema != nullptr && schema->attribute("mode") != nullptr && schema->input_index("scales") > 0;
+  }
 
   /// One number for all samples, or one for each that pictures are mixed with, too. Another one may be a mask.
   static bool is_share(const losses::Expressions& expressions, ValueId value) {
