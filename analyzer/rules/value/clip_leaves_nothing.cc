@@ -42,6 +42,7 @@ class ClipLeavesNothing : public Rule {
         !operand.fact().dtypes.proves(DTypeSet::floats()))
       return;
     const Range &before = operand.fact().range, &after = analysis.fact(call.result()).range;
+    if (before.lo < 0) check_ceiling(expressions, call, operand, out);
     if (before.lo < 0 || !(after.hi - after.lo <= kGuard) || after.lo > after.hi) return;
     const bool shares = before.hi <= 1 + kGuard && before.hi - before.lo > 1 - kGuard;
     const bool counted = std::isinf(before.hi) && after.hi > 0 && is_logarithm_or_divisor(expressions, call.result());
@@ -54,6 +55,27 @@ class ClipLeavesNothing : public Rule {
                            operand.name(), is_ceiling ? after.hi : after.lo, is_ceiling ? "an upper" : "a lower"))
         .fix(is_ceiling ? "make the bound a lower one (min), which keeps the numbers off 0"
                         : "make the bound an upper one (max), which keeps the numbers off 1");
+  }
+
+  /// A tiny number as the upper bound alone, under a logarithm: of what that is defined for, hardly anything is less. A
+  /// lower bound beside it, or before it, says that a range is meant.
+  static void check_ceiling(const Expressions& expressions, const NodeCall& call, const Operand& operand,
+                            Reporter& out) {
+    const bool has_lower = call.is(Opcode::kMax) || (call.is(Opcode::kClip) && call.operand(1).present());
+    const Range &before = operand.fact().range, &after = call.analysis().fact(call.result()).range;
+    constexpr double kFar = 100;
+    if (has_lower || !(after.hi > 0 && after.hi <= kGuard) || !(before.hi > kFar * after.hi) ||
+        expressions.producer(operand.value()) == NodeId::kNone)
+      return;
+    NodeId logarithm = NodeId::kNone;
+    for (const NodeId user : expressions.users(call.result()))
+      if (expressions.op(user) == Opcode::kLog) logarithm = user;
+    if (logarithm == NodeId::kNone) return;
+    out.report(call.id(),
+               fmt::format("{} makes {:.4g} of every element of {} that is larger: the bound is an upper one",
+                           call.op_name(), after.hi, operand.name()))
+        .note_at(logarithm, "the logarithm is taken here")
+        .fix("make the bound a lower one (min), which keeps the numbers off 0");
   }
 
   /// A hinge that cosines and probabilities never come to, such as relu(cosine - 1.5).
