@@ -9,6 +9,7 @@
 #include "analyzer/rules/loss/normal_divergence.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/formula.h"
@@ -158,6 +159,14 @@ class OneSidedLoss : public Rule {
         terms.push_back({numbered->value, numbered->number < 0 ? -sign : numbered->number > 0 ? sign : 0});
       } else if (opcode == Opcode::kDiv) {
         terms.push_back({first, sign});  // by the number of samples, whatever it is
+      } else if (opcode == Opcode::kMul && first != ValueId::kAbsent && second != ValueId::kAbsent) {
+        // Some are left out: the others are there with the same sign.
+        if (is_mask(expressions, second)) terms.push_back({first, sign});
+        if (is_mask(expressions, first)) terms.push_back({second, sign});
+      } else if (opcode == Opcode::kWhere) {
+        const ValueId third = expressions.operand(node, 2);
+        if (expressions.is_number(third, 0)) terms.push_back({second, sign});
+        if (expressions.is_number(second, 0)) terms.push_back({third, sign});
       } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
         terms.push_back({first, sign});
         terms.push_back({second, opcode == Opcode::kSub ? -sign : sign});
@@ -187,8 +196,14 @@ class OneSidedLoss : public Rule {
           return term.sign * sign > 0 && term.sign * weighed.sign > 0 &&
                  before_stretch(expressions, term.value) == exponent;
         };
+        // Of two such errors one may have what holds the other one.
+        const auto is_rest = [&](const Term& term) {
+          return term.sign * sign < 0 && term.sign * weighed.sign != 0 &&
+                 before_stretch(expressions, term.value) == exponent;
+        };
         if (exponent == ValueId::kAbsent || is_computed_number(expressions, exponent) ||
-            std::ranges::none_of(terms, is_it) || is_held(expressions, expressions.operand(weight, 0), weighed.sign))
+            std::ranges::none_of(terms, is_it) || std::ranges::any_of(terms, is_rest) ||
+            is_held(expressions, expressions.operand(weight, 0), weighed.sign))
           continue;
         const Operand scale(analysis, exponent);
         const std::string_view way = weighed.sign > 0 ? "falls" : "rises";
