@@ -15,13 +15,19 @@ class LowPrecisionAccumulation : public Rule {
  public:
   LowPrecisionAccumulation()
       : Rule({"TL-D108", "low-precision-accumulation", "dtype", findings::Severity::kWarning,
-              "a sum in float16 that overflows"}) {}
+              "a sum or a square in float16 that overflows"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
-    return opcode_of(entry) == ops::Opcode::kReduceSum || opcode_of(entry) == ops::Opcode::kReduceSumSquare;
+    const ops::Opcode opcode = opcode_of(entry);
+    return opcode == ops::Opcode::kReduceSum || opcode == ops::Opcode::kReduceSumSquare ||
+           opcode == ops::Opcode::kMul || opcode == ops::Opcode::kPow;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
+    if (call.is(ops::Opcode::kMul) && call.operand(0).value() != call.operand(1).value()) return;
+    if (!call.is(ops::Opcode::kReduceSum)) {
+      if (check_samples(call, out) || !call.is(ops::Opcode::kReduceSumSquare)) return;
+    }
     const Operand data = half_data(call);
     if (!data.present() || data.fact().kind != ValueKind::kTensor || data.fact().dtypes != DTypeSet(DType::kFloat16))
       return;
@@ -42,6 +48,60 @@ class LowPrecisionAccumulation : public Rule {
   }
 
  private:
+  /// Samples of 16 bits in float16 as they are: each of them fits, and the square of most does not.
+  static bool check_samples(const NodeCall& call, Reporter& out) {
+    constexpr double kMost = 256;  // of what the square fits
+    const Operand result(call.analysis(), call.result());
+    if (!result.present() || result.fact().dtypes != DTypeSet(DType::kFloat16)) return false;
+    const std::optional<Operand> base = base_of_square(call);
+    if (!base || !base->present() || base->taint().has(Aspect::kValue) ||
+        base->fact().dtypes != DTypeSet(DType::kFloat16))
+      return false;
+    const Range& range = base->fact().range;
+    const double most = std::max(-range.lo, range.hi);
+    if (!(range.lo < range.hi) || most <= kMost) return false;
+    const ValueId samples = samples_before(call.analysis(), base->value());
+    if (samples == ValueId::kAbsent) return false;
+    out.report(call.id(), fmt::format("the square of {}, of samples in {}, is beyond float16, which ends at 65504",
+                                      base->name(), call.analysis().fact(samples).range.to_text()))
+        .certainty(ops::Certainty::kMay, fmt::format("an element of {} is {}", base->name(), kMost))
+        .origin(Operand(call.analysis(), samples), Aspect::kDtype)
+        .fix("scale the samples to [-1, 1] first, or square them in float32");
+    return true;
+  }
+
+  static std::optional<Operand> base_of_square(const NodeCall& call) {
+    if (call.is(ops::Opcode::kReduceSumSquare)) return call.operand(0);
+    if (call.is(ops::Opcode::kMul)) return call.operand(0);  // by itself, as check() has seen
+    const Operand exponent = call.operand(1);
+    return exponent.present() && exponent.fact().range.lo == 2 && exponent.fact().range.hi == 2
+               ? std::optional(call.operand(0))
+               : std::nullopt;
+  }
+
+  /// The input of 16-bit integers that a value is, moved, cast, scaled by a number or less something; kAbsent for
+  /// anything else. Wider integers are counts as well, which may be small.
+  static ValueId samples_before(const dataflow::Analysis& analysis, ValueId value) {
+    constexpr int kMaxSteps = 16;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const Value& known = analysis.model().value(value);
+      if (known.origin == ValueOrigin::kInput) {
+        const DTypeSet dtypes = analysis.fact(value).dtypes;
+        const bool is_sample = dtypes == DTypeSet(DType::kInt16) || dtypes == DTypeSet(DType::kUint16);
+        return is_sample && known.graph == GraphId::kMain && known.initializer == nullptr ? value : ValueId::kAbsent;
+      }
+      if (known.producer == NodeId::kNone) return ValueId::kAbsent;
+      const NodeCall call(analysis, known.producer);
+      const ops::Opcode opcode = opcode_of(call.entry());
+      const Range scale = call.operand(1).present() ? call.operand(1).fact().range : Range{};
+      const bool scales = (opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) && scale.lo == scale.hi;
+      if (!moves_elements(opcode) && opcode != ops::Opcode::kCast && opcode != ops::Opcode::kSub && !scales)
+        return ValueId::kAbsent;
+      value = call.operand(0).value();
+    }
+    return ValueId::kAbsent;
+  }
+
   /// What is summed; an exporter may sum in float32, between two casts: the result is a number of float16 all the same.
   static Operand half_data(const NodeCall& call) {
     const Operand data = call.operand(0);
