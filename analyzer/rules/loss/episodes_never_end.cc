@@ -19,12 +19,12 @@ class EpisodesNeverEnd : public Rule {
  public:
   EpisodesNeverEnd()
       : Rule({"TL-L348", "episodes-never-end", "loss", findings::Severity::kWarning,
-              "a target that counts the value of the next state after the end of an episode, too, with a flag that "
-              "nothing reads"}) {}
+              "a target that counts the value of the next state after the end of an episode, too, or only there"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     if (one_float_outputs(analysis).empty()) return;
+    check_kept_at_end(view, out);
     ValueId flag = ValueId::kAbsent;
     for (const ValueId input : analysis.inputs(GraphId::kMain))
       if (input != ValueId::kAbsent && is_named_end(view.model().name_of(input)) && analysis.users(input).empty())
@@ -54,6 +54,87 @@ class EpisodesNeverEnd : public Rule {
   }
 
  private:
+  /// gamma * value * done, which leaves nothing but what comes after the end.
+  static void check_kept_at_end(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const ValueId flag : analysis.inputs(GraphId::kMain)) {
+      if (flag == ValueId::kAbsent || !is_named_end(view.model().name_of(flag))) continue;
+      const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+      // Programs keep 1 - done under that name, too. Where the other one of both is computed, or in bool, it is the
+      // end.
+      bool is_end = analysis.fact(flag).dtypes.proves(DTypeSet(DType::kBool));
+      std::vector<NodeId> products;
+      std::vector<ValueId> same{flag};
+      for (std::size_t i = 0; i < same.size() && same.size() < kMaxValues; ++i)
+        for (const NodeId user : expressions.users(same[i])) {
+          const Opcode opcode = expressions.op(user);
+          const ValueId result = expressions.result(user);
+          if (result == ValueId::kAbsent) continue;
+          const bool is_chosen = opcode == Opcode::kWhere && expressions.operand(user, 0) == same[i] &&
+                                 expressions.is_number(expressions.operand(user, 2), 0);
+          if (opcode == Opcode::kMul || is_chosen) products.push_back(user);
+          is_end = is_end || rest_of(expressions, result) == flag;
+          if (opcode == Opcode::kCast || ops::moves_elements(opcode)) same.push_back(result);
+        }
+      if (!is_end) continue;
+      for (const NodeId product : products)
+        if (is_discounted_value(expressions, product, flag)) {
+          out.report(product, fmt::format("the value of the next state counts only where {} is true: after the end of "
+                                          "an episode, and nowhere else",
+                                          Operand(analysis, flag).name()))
+              .fix(fmt::format("leave it out at the end: r + gamma * (1 - {}) * value",
+                               escape_for_display(view.model().name_of(flag))));
+          return;
+        }
+    }
+  }
+
+  static constexpr std::size_t kMaxValues = 12;
+
+  /// A product of the flag, a number close to 1 and what a layer gives, which is added to an input.
+  static bool is_discounted_value(const Expressions& expressions, NodeId product, ValueId flag) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId whole = expressions.result(product);
+    bool has_discount = false, has_value = false;
+    const auto read = [&](ValueId top) {
+      // What is chosen where the flag is true is a product with it.
+      if (expressions.op_of(top) == Opcode::kWhere) top = expressions.operand(expressions.producer(top), 1);
+      if (top == ValueId::kAbsent) return;
+      for (const ValueId factor : expressions.factors(top)) {
+        if (const auto number = expressions.number(factor))
+          has_discount = has_discount || (*number > 0.8 && *number < 1);
+        const ValueId from = before_moves(expressions, factor);
+        if (expressions.op_of(from) == Opcode::kMul || from == flag) continue;
+        has_value = has_value || comes_from_layer(expressions, from);
+      }
+    };
+    for (int step = 0; step < 3 && whole != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : expressions.users(whole)) {
+        const Opcode opcode = expressions.op(user);
+        if (opcode == Opcode::kAdd) {
+          const ValueId reward = expressions.beside(user, whole);
+          read(whole);
+          if (reward != ValueId::kAbsent &&
+              is_input(analysis, before_scale(expressions, before_moves(expressions, reward))))
+            return has_discount && has_value;
+        }
+        if (opcode == Opcode::kMul || ops::keeps_elements(opcode)) next = expressions.result(user);
+      }
+      whole = next;
+    }
+    return false;
+  }
+
+  static bool comes_from_layer(const Expressions& expressions, ValueId value) {
+    bool found = false;
+    walk_back(expressions, value, [&](ValueId, NodeId node) {
+      found = found || expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv;
+      return !found;
+    });
+    return found;
+  }
+
   static bool is_named_end(std::string_view name) {
     for (const std::string_view known : {"done", "dones", "terminal", "terminals", "terminated"})
       if (name == known) return true;
