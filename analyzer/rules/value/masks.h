@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/meter.h"
 #include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
