@@ -8,6 +8,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/normalised_axes.h"
 
@@ -206,8 +207,12 @@ class SoftmaxOverBatchAxis : public Rule {
     if (is_operator || !ops::takes_class_indices(loss.kind)) {
       if (is_operator && loss.kind == ops::LossKind::kCrossEntropy) return std::nullopt;
       ValueId value = loss.prediction;
-      for (int step = 0; step < kMaxSteps && is_copy(expressions.op_of(value)); ++step)
-        value = expressions.operand(expressions.producer(value), 0);
+      for (int step = 0; step < kMaxSteps; ++step) {
+        const ValueId before = is_copy(expressions.op_of(value)) ? expressions.operand(expressions.producer(value), 0)
+                                                                 : before_guard(expressions, value);
+        if (before == value) break;
+        value = before;
+      }
       auto found = expressions.normalised(value);
       // The logarithm of probabilities, in front of a loss of logarithms.
       if (!found && expressions.op_of(value) == ops::Opcode::kLog)
