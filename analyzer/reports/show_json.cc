@@ -327,7 +327,8 @@ class ShowDocument {
       out_.close('}');
     }
     out_.close(']');
-    if (facts_.has_left_out()) out_.put("left_out", "formulas, types and contents past the size that the document may have");
+    if (facts_.has_left_out())
+      out_.put("left_out", "formulas, types and contents past the size that the document may have");
     out_.key("losses");
     out_.open('[');
     for (const losses::LossSite& loss : sites)
