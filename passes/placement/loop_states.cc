@@ -14,8 +14,8 @@
 namespace tensorlint::placement {
 namespace {
 
-constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
-constexpr std::size_t kMaxParts = 64;     // that are chosen in different ways
+constexpr std::size_t kMaxOutcomes = 16;                       // of a forgotten choice
+constexpr std::size_t kMaxParts = 64;                          // that are chosen in different ways
 constexpr std::uint64_t kStepsOfValue = 8, kStepsOfNode = 24;  // a look-up and an entry in a table
 
 /// Two hashes of a text that is given word by word.
@@ -59,8 +59,8 @@ class NewChoices {
     if (store_.variables_end(d) <= old_.variables || store_.meter().is_spent()) return false;
     if (const auto known = known_.find(d.id); known != known_.end()) return known->second;
     store_.meter().charge(kStepsOfNode);
-    const bool result = symbols_.variable(store_.variable(d)).symbol >= old_.symbols ||
-                        decide(store_.when_false(d)) || decide(store_.when_true(d));
+    const bool result = symbols_.variable(store_.variable(d)).symbol >= old_.symbols || decide(store_.when_false(d)) ||
+                        decide(store_.when_true(d));
     known_.emplace(d.id, result);
     return result;
   }

@@ -20,7 +20,7 @@ class LastStepIsPadding : public Rule {
  public:
   LastStepIsPadding()
       : Rule({"TL-L380", "last-step-is-padding", "loss", findings::Severity::kWarning,
-              "the last step of sequences of different lengths, which is padding for all but the longest"}) {}
+              "the last step of sequences of different lengths, which is padding for everything except the longest"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     if (!has_node(out, {Opcode::kGather, Opcode::kSlice})) return;

@@ -33,9 +33,10 @@ class LossAsProbability : public Rule {
       if (rest == NodeId::kNone || !weighs(expressions, expressions.result(rest), loss) ||
           !is_never_negative(expressions, loss))
         return;
-      out.report(call.id(), fmt::format("{} is 0 at least, and its exponential 1 at least: it is no probability, and 1 "
-                                        "less it weighs what is wrong most with the most, without bound",
-                                        Operand(call.analysis(), loss).name()))
+      out.report(call.id(),
+                 fmt::format("{} is at least 0 and its exponential at least 1, which is not a probability: 1 minus "
+                             "that weighs the worst samples without bound",
+                             Operand(call.analysis(), loss).name()))
           .note_at(rest, "taken for the rest of a probability here")
           .fix("the probability is exp(-loss)");
     });

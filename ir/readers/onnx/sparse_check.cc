@@ -104,8 +104,7 @@ std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_
       located = locate(coordinates, tensor.dims);
       if (located.bad_axis)
         return fmt::format("index {} of {} is {} along axis {}, which has extent {}", entry, label(),
-                           coordinates[*located.bad_axis], *located.bad_axis,
-                           tensor.dims[*located.bad_axis]);
+                           coordinates[*located.bad_axis], *located.bad_axis, tensor.dims[*located.bad_axis]);
     } else {
       located.position = coordinates.front();
       if (located.position < 0 || located.position >= *count)
