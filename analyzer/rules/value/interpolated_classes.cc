@@ -8,6 +8,7 @@
 
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "ir/graph/region_op.h"
 #include "ir/ops/opcode.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
@@ -118,11 +119,11 @@ class InterpolatedClasses : public Rule {
 
   /// What an If gives whose branches only view one value in two ways, as an exporter writes a squeeze; else kAbsent.
   static ValueId of_both_branches(const losses::Expressions& expressions, const NodeCall& call) {
+    const RegionOp region = region_op(call.model(), call.node());
+    if (region.kind != RegionKind::kIf || !region.has_graphs()) return ValueId::kAbsent;
     ValueId found = ValueId::kAbsent;
-    for (const std::string_view branch : {"then_branch", "else_branch"}) {
-      const Attribute* body = call.attribute(branch);
-      if (body == nullptr || body->graph == GraphId::kNone) return ValueId::kAbsent;
-      const auto outputs = call.analysis().outputs(body->graph);
+    for (const GraphId branch : region.graphs) {
+      const auto outputs = call.analysis().outputs(branch);
       const ValueId given = outputs.empty() ? ValueId::kAbsent : *outputs.begin();
       if (given == ValueId::kAbsent) return given;
       const ValueId viewed = before_stretch(expressions, given);
