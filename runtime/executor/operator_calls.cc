@@ -97,6 +97,8 @@ void KernelMatcher::add_softmax(NodeId node, bool logarithmic) {
   request.logarithmic = logarithmic;
   request.rows = count(std::span(*shape).first(axes->front()));
   request.classes = count(std::span(*shape).subspan(axes->front(), axes->size()));
+  // The kernel's is off by its last digits, which decides whether 1 - p has a logarithm.
+  if (request.classes == 1) return leave(node, "over one score every probability is 1");
   request.inner = count(std::span(*shape).subspan(axes->back() + 1));
   KernelCall call{.kernel = logarithmic ? "softmax logarithmic" : "softmax",
                   .results = {{.value = expressions_.result(node)}},

@@ -76,9 +76,7 @@ bool is_chosen(std::size_t number) {
 /// the kernel's has not; the softmax of one score is 1 but for its last digit, which decides whether there is a
 /// logarithm.
 constexpr std::string_view kLastDigits[] = {
-    "tests/models/programs/third_numbers/factorisation_machine_torchscript.onnx",
-    "tests/models/programs/common_steps/ctr_wide_deep_dynamo.onnx",
-};
+    "tests/models/programs/third_numbers/factorisation_machine_torchscript.onnx"};
 
 TEST_F(Executing, ExportedModelsAgreeWithTheInterpreter) {
   std::size_t ran = 0, kernels = 0, begin = 0;

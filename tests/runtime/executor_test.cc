@@ -264,6 +264,8 @@ TEST_F(Executing, ReductionsOfAllKindsAndWhatHasNone) {
   EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = ArgMin <axis = 0> (x) }").at("y"), "reduce argmin");
   EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = Softmax <axis = 0> (x) }").at("y"), "softmax");
   EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = LogSoftmax (x) }").at("y"), "softmax logarithmic");
+  EXPECT_EQ(places("g (float[6, 1] x) => (y) { y = Softmax <axis = 1> (x) }", 0).at("y"),
+            "host: over one score every probability is 1");
   EXPECT_EQ(places("g (int32[6, 9] x) => (y) { y = ReduceMean (x) }").at("y"), "host: there is no kernel for int32");
   EXPECT_EQ(
       places("g (float[3, 2] x, int64[1] a) => (float[3, 1] y) {\n z = Sub (a, a)\n y = ReduceSum (x, z)\n}").at("y"),
