@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "passes/dataflow/constant_tensors.h"
+
 namespace tensorlint::losses {
 namespace {
 
@@ -176,19 +178,10 @@ bool LossCone::is_averaged_whole(ValueId value) const {
 
 std::optional<std::vector<double>> LossCone::numbers(ValueId value) const {
   constexpr std::size_t kMost = 4096;
-  const ValueId constant = before_views(value);
-  if (constant == ValueId::kAbsent) return std::nullopt;
-  const NodeId node = expressions_.producer(constant);
-  const Model& model = analysis().model();
-  const Attribute* given = node == NodeId::kNone ? nullptr : analysis().attribute(node, "value");
-  const Tensor* tensor = given != nullptr        ? given->tensor
-                         : node == NodeId::kNone ? model.value(constant).initializer
-                                                 : nullptr;
+  const Tensor* tensor = dataflow::constant_tensor(analysis(), before_views(value));
   if (tensor == nullptr) return std::nullopt;
-  constexpr std::uint64_t kSmall = 8192;  // in bytes: no weights
   expressions_.charge(kMost);
-  if (tensor->inline_bytes() > kSmall && tensor->element_count().value_or(kMost + 1) <= kMost &&
-      !analysis().meter().may_read(tensor->numbers_begin(), tensor->inline_bytes()))
+  if (tensor->element_count().value_or(kMost + 1) > kMost || !dataflow::may_read(analysis(), *tensor))
     return std::nullopt;
   return tensor->floats(kMost);
 }

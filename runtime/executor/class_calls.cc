@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/executor/kernel_matcher.h"
+#include "runtime/interpreter/axes.h"
 
 namespace tensorlint::runtime {
 
@@ -37,8 +38,7 @@ bool KernelMatcher::add_gathered(NodeId gather) {
   if (!axes || axes->size() != 1 || !type || !label_type || !shape || !indices || !float_dtype(*type)) return false;
   const Attribute* const attribute = model_.attribute(model_.node(gather), "axis");
   const std::int64_t axis = attribute == nullptr ? 0 : attribute->i;
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  if ((axis < 0 ? axis + rank : axis) != static_cast<std::int64_t>(axes->front())) return false;
+  if (from_front(axis, shape->size()) != axes->front()) return false;
   Extents one = *shape;
   one[axes->front()] = 1;
   if (*indices != one) return false;

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"

@@ -104,15 +104,14 @@ class PredictionNeverNegative : public Rule {
   /// The constant operand of a node, and in `value` the other one.
   static std::vector<double> numbers_beside(const Expressions& expressions, NodeId node, ValueId& value,
                                             bool& is_first) {
-    constexpr std::size_t kMaxChannels = 16;
     for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
       const ValueId given = expressions.operand(node, side), other = expressions.operand(node, 1 - side);
       if (given == ValueId::kAbsent || other == ValueId::kAbsent) return {};
-      const auto numbers = constant_numbers(expressions.analysis(), before_stretch(expressions, given), kMaxChannels);
-      if (!numbers || numbers->empty()) continue;
+      std::vector<double> numbers = channel_numbers(expressions, given);
+      if (numbers.empty()) continue;
       is_first = side == 0;
       value = other;
-      return *numbers;
+      return numbers;
     }
     return {};
   }

@@ -1,12 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <optional>
-#include <string_view>
 #include <vector>
 
-#include "analyzer/rules/loss/normal_divergence.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"

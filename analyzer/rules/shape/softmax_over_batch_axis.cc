@@ -206,13 +206,7 @@ class SoftmaxOverBatchAxis : public Rule {
     const bool is_operator = loss.evidence == losses::LossEvidence::kOperator;
     if (is_operator || !ops::takes_class_indices(loss.kind)) {
       if (is_operator && loss.kind == ops::LossKind::kCrossEntropy) return std::nullopt;
-      ValueId value = loss.prediction;
-      for (int step = 0; step < kMaxSteps; ++step) {
-        const ValueId before = is_copy(expressions.op_of(value)) ? expressions.operand(expressions.producer(value), 0)
-                                                                 : before_guard(expressions, value);
-        if (before == value) break;
-        value = before;
-      }
+      const ValueId value = before_guard(expressions, loss.prediction);
       auto found = expressions.normalised(value);
       // The logarithm of probabilities, in front of a loss of logarithms.
       if (!found && expressions.op_of(value) == ops::Opcode::kLog)

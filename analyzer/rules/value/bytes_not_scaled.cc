@@ -64,12 +64,12 @@ class BytesNotScaled : public Rule {
     if (!is_input(analysis, picture) || analysis.fact(picture).dtypes != DTypeSet(DType::kUint8) ||
         expressions.dims(picture).size() < 3)
       return;
-    const std::vector<double> means = few_numbers(expressions, call.operand(1).value());
+    const std::vector<double> means = channel_numbers(expressions, call.operand(1).value());
     if (means.empty()) return;
     for (const NodeId user : expressions.users(call.result())) {
       const Opcode opcode = expressions.op(user);
       if ((opcode != Opcode::kDiv && opcode != Opcode::kMul) || expressions.operand(user, 0) != call.result()) continue;
-      std::vector<double> deviations = few_numbers(expressions, expressions.operand(user, 1));
+      std::vector<double> deviations = channel_numbers(expressions, expressions.operand(user, 1));
       if (deviations.size() != means.size()) continue;
       bool are_of_shares = true;
       for (std::size_t i = 0; i < means.size(); ++i) {
@@ -88,14 +88,6 @@ class BytesNotScaled : public Rule {
           .fix("divide by 255 first: (x / 255 - mean) / deviation");
       return;
     }
-  }
-
-  /// One number for all channels, or one for each.
-  static std::vector<double> few_numbers(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMaxChannels = 16;
-    if (value == ValueId::kAbsent) return {};
-    const auto numbers = constant_numbers(expressions.analysis(), before_stretch(expressions, value), kMaxChannels);
-    return numbers.value_or(std::vector<double>());
   }
 
   /// Where bytes are divided by 255 or the like; kNone where they are not.

@@ -13,6 +13,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "passes/dataflow/attributes.h"
+#include "passes/dataflow/constant_tensors.h"
 #include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
@@ -212,21 +213,6 @@ bool names_cast(std::string_view written) {
          written.find("%_to_copy", operands) != std::string_view::npos;
 }
 
-const Tensor* constant_tensor(const dataflow::Analysis& analysis, ValueId value) {
-  if (value == ValueId::kAbsent) return nullptr;
-  const Model& model = analysis.model();
-  const NodeId node = model.value(value).producer;
-  const Attribute* given = node == NodeId::kNone ? nullptr : analysis.attribute(node, "value");
-  return node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
-}
-
-/// Small contents are no weights.
-bool may_read(const dataflow::Analysis& analysis, const Tensor& tensor) {
-  constexpr std::uint64_t kSmall = 8192;
-  const std::uint64_t bytes = tensor.inline_bytes();
-  return bytes <= kSmall || analysis.meter().may_read(tensor.numbers_begin(), bytes);
-}
-
 /// Of how many bytes each number is, where all take the same.
 std::uint64_t width_of_words(const Tensor& tensor, std::uint64_t count) {
   const bool has_words =
@@ -240,7 +226,8 @@ constexpr std::size_t kReadAtOnce = std::size_t{1} << 16;
 
 bool has_readable_bounds(const dataflow::Analysis& analysis, const Tensor& tensor, std::size_t most) {
   const std::uint64_t count = tensor.element_count().value_or(most + 1);
-  return count <= most && (count <= kReadAtOnce || width_of_words(tensor, count) != 0) && may_read(analysis, tensor);
+  return count <= most && (count <= kReadAtOnce || width_of_words(tensor, count) != 0) &&
+         dataflow::may_read(analysis, tensor);
 }
 
 std::optional<std::vector<double>> numbers_of(const dataflow::Analysis& analysis, const Tensor& tensor,
@@ -304,15 +291,22 @@ std::optional<double> number_of(const Operand& operand) {
 
 std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
                                                     std::size_t most) {
-  const Tensor* tensor = constant_tensor(analysis, value);
-  if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most || !may_read(analysis, *tensor))
+  const Tensor* tensor = dataflow::constant_tensor(analysis, value);
+  if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most || !dataflow::may_read(analysis, *tensor))
     return std::nullopt;
   return numbers_of(analysis, *tensor, most);
 }
 
+std::vector<double> channel_numbers(const Expressions& expressions, ValueId value) {
+  constexpr std::size_t kMaxChannels = 16;
+  if (value == ValueId::kAbsent) return {};
+  return constant_numbers(expressions.analysis(), before_stretch(expressions, value), kMaxChannels)
+      .value_or(std::vector<double>());
+}
+
 std::optional<std::pair<double, double>> constant_bounds(const dataflow::Analysis& analysis, ValueId value,
                                                          std::size_t most) {
-  const Tensor* tensor = constant_tensor(analysis, value);
+  const Tensor* tensor = dataflow::constant_tensor(analysis, value);
   if (tensor == nullptr || !has_readable_bounds(analysis, *tensor, most)) return std::nullopt;
   const std::uint64_t count = *tensor->element_count(), width = width_of_words(*tensor, count);
   std::optional<std::pair<double, double>> bounds;
@@ -334,7 +328,7 @@ std::optional<std::pair<double, double>> constant_bounds(const dataflow::Analysi
 }
 
 bool is_left_unread(const dataflow::Analysis& analysis, ValueId value, std::size_t most) {
-  const Tensor* tensor = constant_tensor(analysis, value);
+  const Tensor* tensor = dataflow::constant_tensor(analysis, value);
   return tensor != nullptr && !has_readable_bounds(analysis, *tensor, most);
 }
 
