@@ -117,17 +117,25 @@ def read_ptxas(log, arch, found):
             found[entry]["shared"] = int(shared[1]) if shared else 0
 
 
+# Of a million lines.
+FUNCTION, LABEL = re.compile(r"\s*\.text\.(\w+):"), re.compile(r"\s*(\.L_x_\d+):")
+INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(.*?);")
+BRANCH = re.compile(r"\bBRA(?:\.\w+)*\s.*?`\((\.L_x_\d+)\)")
+GENERIC, LOCAL = re.compile(r"(@!?U?P\d+ )?(LD|ST)\.E"), re.compile(r"(@!?U?P\d+ )?(LDL|STL)\b")
+FLOAT_ATOMIC = re.compile(r"\b(ATOM|ATOMG|RED|ATOMS)\S*\.(F16|F32|F64|BF16)")
+
+
 def functions_of(sass):
     """Name -> [(label or None, instruction text)]."""
     functions, name, body = {}, None, []
     for line in sass.splitlines():
-        if match := re.match(r"\s*\.text\.(\w+):", line):
+        if match := FUNCTION.match(line):
             name, body = match.group(1), []
             functions[name] = body
         elif name is not None:
-            if match := re.match(r"\s*(\.L_x_\d+):", line):
+            if match := LABEL.match(line):
                 body.append((match.group(1), None))
-            elif match := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*?);", line):
+            elif match := INSTRUCTION.match(line):
                 body.append((None, match.group(1).strip()))
     return functions
 
@@ -137,7 +145,7 @@ def loops_of(body):
     at = {label: i for i, (label, _) in enumerate(body) if label}
     ranges = []
     for i, (_, text) in enumerate(body):
-        if text and (match := re.search(r"\bBRA(?:\.\w+)*\s.*?`\((\.L_x_\d+)\)", text)):
+        if text and (match := BRANCH.search(text)):
             start = at.get(match.group(1))
             if start is not None and start <= i:
                 ranges.append((start, i))
@@ -204,10 +212,10 @@ def measure(name, body):
                           "narrow_stores": sum(1 for store in stores if ".128" not in store), "in_flight": in_flight(loop),
                           "per_element": len(loop) / elements})
     text = [t for _, t in body if t]
-    return {"loops": loops, "instructions": len(text), "wide_loads": sum(1 for t in text if re.search(r"\bLDG\.E(\.\w+)*\.128", t)),
-            "generic": sum(1 for t in text if re.match(r"(@!?U?P\d+ )?(LD|ST)\.E", t)),
-            "local": sum(1 for t in text if re.match(r"(@!?U?P\d+ )?(LDL|STL)\b", t)),
-            "float_atomics": sum(1 for t in text if re.search(r"\b(ATOM|ATOMG|RED|ATOMS)\S*\.(F16|F32|F64|BF16)", t))}
+    return {"loops": loops, "instructions": len(text), "wide_loads": vector_loads(text)[0],
+            "generic": sum(1 for t in text if GENERIC.match(t)),
+            "local": sum(1 for t in text if LOCAL.match(t)),
+            "float_atomics": sum(1 for t in text if FLOAT_ATOMIC.search(t))}
 
 
 def batch_loops(m):
@@ -318,6 +326,24 @@ def tool(name, given):
     return path
 
 
+def disassembled(path, arch, nvdisasm, cuobjdump):
+    """As functions_of, of an object file."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([cuobjdump, "-xelf", f"sm_{arch}", str(path.resolve())], cwd=folder, check=True, capture_output=True)
+        cubins = sorted(pathlib.Path(folder).glob("*.cubin"))
+        return functions_of("".join(subprocess.run([nvdisasm, "-c", str(cubin)], check=True, capture_output=True, text=True).stdout for cubin in cubins))
+
+
+def measured(job):
+    """Mangled name -> name, what ptxas says, and what `measure` finds (None without SASS), of the kernels of one object file."""
+    path, arch, nvdisasm, cuobjdump = job
+    found = {}
+    read_ptxas(pathlib.Path(str(path) + ".log"), arch, found)
+    names, bodies = demangle(sorted(found)), disassembled(path, arch, nvdisasm, cuobjdump)
+    return {mangled: (names[mangled], numbers, measure(names[mangled], bodies[mangled]) if mangled in bodies else None)
+            for mangled, numbers in found.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("objects", type=pathlib.Path)
@@ -335,30 +361,14 @@ def main():
         print(f"gates: no objects in {options.objects}", file=sys.stderr)
         return 2
 
-    found = {}
-    for path in objects:
-        read_ptxas(pathlib.Path(str(path) + ".log"), options.arch, found)
-
-    def disassemble(path):
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([cuobjdump, "-xelf", f"sm_{options.arch}", str(path.resolve())], cwd=folder, check=True, capture_output=True)
-            text = ""
-            for cubin in sorted(pathlib.Path(folder).glob("*.cubin")):
-                text += subprocess.run([nvdisasm, "-c", str(cubin)], check=True, capture_output=True, text=True).stdout
-        return functions_of(text)
-
-    bodies = {}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for functions in pool.map(disassemble, objects):
-            bodies.update({name: body for name, body in functions.items() if name in found})
-    names = demangle(sorted(found))
+    jobs = [(path, options.arch, nvdisasm, cuobjdump) for path in objects]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        found = {mangled: kernel for kernels in pool.map(measured, jobs) for mangled, kernel in kernels.items()}
     failures, rows = [], []
-    for mangled, numbers in sorted(found.items(), key=lambda item: names[item[0]]):
-        name = names[mangled]
-        if mangled not in bodies:
+    for name, numbers, m in sorted(found.values(), key=lambda kernel: kernel[0]):
+        if m is None:
             failures.append(f"{name}: no SASS")
             continue
-        m = measure(name, bodies[mangled])
         passes = main_passes(name, m)
         most = max((l["loads"] for l in m["loops"]), default=0)
         flying = min((loop["in_flight"] for loop in batch_loops(m)), default="-")

@@ -12,14 +12,13 @@ Exit: 0, or 2 without a disassembler or objects.
 """
 
 import argparse
+import concurrent.futures
 import heapq
 import json
 import math
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gates"))
 import gates
@@ -47,8 +46,6 @@ CONSTANTS = {
 K = {name: value for name, (value, _, _) in CONSTANTS.items()}
 THREADS = 256
 
-BRANCH = re.compile(r"\bBRA(?:\.\w+)*\s.*?`\((\.L_x_\d+)\)")
-
 
 class Graph:
     """The control flow of a function: blocks of instructions, and what may follow each."""
@@ -68,7 +65,7 @@ class Graph:
         for i, block in enumerate(self.blocks):
             last = block[-1] if block else ""
             follows = []
-            match = BRANCH.search(last)
+            match = gates.BRANCH.search(last)
             if match and match[1] in start_of:
                 follows.append(start_of[match[1]])
             unconditional = re.match(r"(BRA|EXIT|RET)\b", last) and "DIV" not in last
@@ -234,24 +231,14 @@ def page(results):
     return "\n".join(lines) + "\n"
 
 
-def compiled(folder, nvdisasm, cuobjdump, arch="90"):
-    """Kernel name -> its SASS, registers and static shared memory, of the objects that hold bf16, float32 and e4m3 kernels."""
-    functions = {}
-    for path in sorted(folder.glob("*instances*.o")):
-        if not re.search(r"(bfloat16|float32|float8_e4m3)", path.name) or "product" in path.name:
-            continue
-        found = {}
-        gates.read_ptxas(pathlib.Path(str(path) + ".log"), arch, found)
-        with tempfile.TemporaryDirectory() as scratch:
-            subprocess.run([cuobjdump, "-xelf", f"sm_{arch}", str(path.resolve())], cwd=scratch, check=True, capture_output=True)
-            text = "".join(subprocess.run([nvdisasm, "-c", str(c)], check=True, capture_output=True, text=True).stdout
-                           for c in sorted(pathlib.Path(scratch).glob("*.cubin")))
-        bodies = gates.functions_of(text)
-        names = gates.demangle(sorted(found))
-        for mangled, numbers in found.items():
-            if mangled in bodies:
-                functions[names[mangled]] = {"body": bodies[mangled], "registers": numbers["registers"], "shared": numbers["shared"]}
-    return functions
+def compiled(job):
+    """Kernel name -> its SASS, registers and static shared memory, of one object file."""
+    path, arch, nvdisasm, cuobjdump = job
+    found = {}
+    gates.read_ptxas(pathlib.Path(str(path) + ".log"), arch, found)
+    bodies, names = gates.disassembled(path, arch, nvdisasm, cuobjdump), gates.demangle(sorted(found))
+    return {names[mangled]: {"body": bodies[mangled], "registers": numbers["registers"], "shared": numbers["shared"]}
+            for mangled, numbers in found.items() if mangled in bodies}
 
 
 def main():
@@ -267,7 +254,10 @@ def main():
         print("predict: no objects, or nvdisasm and cuobjdump not found; nothing predicted", file=sys.stderr)
         return 2
     shapes = [shape for shape in map(json.loads, options.counts.read_text().splitlines()) if shape["loop"] != "none"]
-    functions = compiled(options.objects, nvdisasm, cuobjdump)
+    jobs = [(path, "90", nvdisasm, cuobjdump) for path in sorted(options.objects.glob("*instances*.o"))
+            if re.search(r"(bfloat16|float32|float8_e4m3)", path.name) and "product" not in path.name]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        functions = {name: kernel for kernels in pool.map(compiled, jobs) for name, kernel in kernels.items()}
     results = [(shape, predict(shape, functions[shape["kernel"]])) for shape in shapes]
     text = page(results)
     if options.page:
