@@ -100,7 +100,7 @@ class LastStepIsPadding : public Rule {
         const Opcode opcode = expressions.op(user);
         const ValueId result = expressions.result(user);
         if (result == ValueId::kAbsent || expressions.operand(user, 0) != at.value) continue;
-        if (takes_last(expressions, user, at.axis) && is_read_by_weights(expressions, result)) {
+        if (takes_last(expressions, user, at.axis) && is_read_by_layer(expressions, result)) {
           out.report(user,
                      fmt::format("the last step of {} is padding for each sequence that is not the longest: what is "
                                  "read there is 0",
@@ -137,24 +137,6 @@ class LastStepIsPadding : public Rule {
       along = *given;
     }
     return (along < 0 ? along + static_cast<double>(dims.size()) : along) == static_cast<double>(axis);
-  }
-
-  static bool is_read_by_weights(const Expressions& expressions, ValueId value) {
-    std::vector<ValueId> pending{value};
-    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
-      for (const NodeId user : expressions.users(pending[i])) {
-        const Opcode opcode = expressions.op(user);
-        if (opcode == Opcode::kMatMul && expressions.operand(user, 0) == pending[i]) {
-          const ValueId weights = expressions.operand(user, 1);
-          return weights != ValueId::kAbsent && is_constant(expressions, before_stretch(expressions, weights));
-        }
-        const ValueId result = expressions.result(user);
-        if (result != ValueId::kAbsent &&
-            (ops::moves_elements(opcode) || opcode == Opcode::kDropout || opcode == Opcode::kCast ||
-             opcode == Opcode::kConcat || opcode == Opcode::kNormalize))
-          pending.push_back(result);
-      }
-    return false;
   }
 };
 

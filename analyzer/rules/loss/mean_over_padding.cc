@@ -164,30 +164,6 @@ class MeanOverPadding : public Rule {
     return expressions.op(product) == Opcode::kMul && weighs(product);
   }
 
-  /// Moved, scaled and joined, before weights take its features.
-  static bool is_read_by_layer(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMaxValues = 16;
-    std::vector<ValueId> pending{value};
-    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
-      for (const NodeId user : expressions.users(pending[i])) {
-        const Opcode opcode = expressions.op(user);
-        if (opcode == Opcode::kMatMul && expressions.operand(user, 0) == pending[i]) {
-          const ValueId weights = expressions.operand(user, 1);
-          const ValueId table = weights == ValueId::kAbsent ? weights : before_stretch(expressions, weights);
-          if (table != ValueId::kAbsent && expressions.analysis().model().value(table).initializer != nullptr)
-            return true;
-        }
-        const ValueId result = expressions.result(user);
-        if (result != ValueId::kAbsent &&
-            (ops::moves_elements(opcode) || opcode == Opcode::kDropout || opcode == Opcode::kConcat ||
-             opcode == Opcode::kCast || opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul ||
-             opcode == Opcode::kAbs ||
-             (opcode == Opcode::kOther && has_trait(expressions.entry(user), ops::OpTrait::kElementwise))))
-          pending.push_back(result);
-      }
-    return false;
-  }
-
   static std::optional<Padding> padding_of(const Expressions& expressions, ValueId value) {
     if (value == ValueId::kAbsent) return std::nullopt;
     const ValueId mask = before_stretch(expressions, value);

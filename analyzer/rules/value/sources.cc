@@ -355,6 +355,27 @@ bool is_constant(const Expressions& expressions, ValueId value) {
                                        expressions.op_of(value) == Opcode::kConstant);
 }
 
+bool is_read_by_layer(const Expressions& expressions, ValueId value) {
+  constexpr std::size_t kMaxReaders = 16;
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxReaders; ++i)
+    for (const NodeId user : expressions.users(pending[i])) {
+      const Opcode opcode = expressions.op(user);
+      if (opcode == Opcode::kMatMul && expressions.operand(user, 0) == pending[i]) {
+        const ValueId weights = expressions.operand(user, 1);
+        if (weights != ValueId::kAbsent && is_constant(expressions, before_stretch(expressions, weights))) return true;
+      }
+      const ValueId result = expressions.result(user);
+      if (result != ValueId::kAbsent &&
+          (ops::moves_elements(opcode) || opcode == Opcode::kDropout || opcode == Opcode::kConcat ||
+           opcode == Opcode::kNormalize || opcode == Opcode::kCast || opcode == Opcode::kAdd ||
+           opcode == Opcode::kSub || opcode == Opcode::kMul || opcode == Opcode::kAbs ||
+           (opcode == Opcode::kOther && has_trait(expressions.entry(user), ops::OpTrait::kElementwise))))
+        pending.push_back(result);
+    }
+  return false;
+}
+
 std::vector<Summand> summands(const Expressions& expressions, ValueId value, Numbers numbers) {
   std::vector<Summand> found;
   if (!collect(expressions, value, 1, numbers, found, 0) || found.size() < 2) found.clear();

@@ -62,6 +62,9 @@ std::optional<WithNumber> with_number(const losses::Expressions& expressions, No
 /// An initializer, or what a Constant holds.
 bool is_constant(const losses::Expressions& expressions, ValueId value);
 
+/// Weights take its features, perhaps after it was moved, scaled, joined, normalised or dropped from.
+bool is_read_by_layer(const losses::Expressions& expressions, ValueId value);
+
 /// A value that is added to others, times a number.
 struct Summand {
   ValueId value = ValueId::kAbsent;
