@@ -232,10 +232,7 @@ class PredictionReadsTarget : public Rule {
           is_hidden |= is_input(analysis, before_stretch(expressions, expressions.operand(node, side)));
       const auto part = opcode == Opcode::kSlice ? part_of(expressions, value) : std::nullopt;
       if (!part || part->of != wanted.of || part->axis != wanted.axis) return !is_hidden;
-      const double length = extent_of(expressions, part->of, part->axis);
-      if (part->start <= wanted.start && part->end >= wanted.end && part->end - part->start < length &&
-          part->end - part->start > wanted.end - wanted.start)
-        window = node;
+      if (reaches_into(*part, wanted, extent_of(expressions, part->of, part->axis))) window = node;
       return false;
     });
     if (window == NodeId::kNone || is_hidden) return false;
@@ -243,12 +240,22 @@ class PredictionReadsTarget : public Rule {
     const losses::AxisSource steps{expressions.result(window), static_cast<std::uint32_t>(wanted.axis)};
     for (std::uint32_t axis = 0; axis < expressions.dims(prediction).size(); ++axis)
       if (descends(expressions, origins, {prediction, axis}, steps, 0)) return false;
-    out.report(window, fmt::format("steps {} to {} of {} are to be predicted, and are among those that the prediction "
-                                   "is computed from",
-                                   wanted.start, wanted.end - 1, Operand(analysis, wanted.of).name()))
+    const double read = std::min(wanted.end, part_of(expressions, steps.value)->end) - 1;
+    const std::string which = read > wanted.start ? fmt::format("steps {} to {}", wanted.start, read)
+                                                  : fmt::format("step {}", wanted.start);
+    out.report(window, fmt::format("{} of {} {} to be predicted, and {} among those that the prediction is computed from",
+                                   which, Operand(analysis, wanted.of).name(), read > wanted.start ? "are" : "is",
+                                   read > wanted.start ? "are" : "is"))
         .note_at(meeting, "the prediction is compared with them here")
         .fix(fmt::format("end before step {}", wanted.start));
     return true;
+  }
+
+  /// The window has all of the wanted steps and more, but not the whole input, or it ends among them.
+  static bool reaches_into(const Part& window, const Part& wanted, double length) {
+    if (window.start <= wanted.start && window.end >= wanted.end)
+      return window.end - window.start < length && window.end - window.start > wanted.end - wanted.start;
+    return window.start < wanted.start && window.end > wanted.start && window.end < wanted.end;
   }
 
   /// The axis is one of steps, perhaps of fewer of them.
