@@ -9,11 +9,11 @@ namespace tensorlint::losses {
 namespace {
 
 /// Values whose axes are followed for one model; the axes of others are one factor each.
-constexpr std::size_t kMaxValues = 20'000;
-constexpr std::size_t kMaxFactors = 8;
-constexpr std::size_t kMaxRank = 8;
+constexpr std::size_t kMaxFactoredValues = 20'000;
+constexpr std::size_t kMaxAxisFactors = 8;
+constexpr std::size_t kMaxFactoredRank = 8;
 /// What is kept of all values; past it nothing is known of a value.
-constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxFactorBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxParts = 64;
 
 /// Of two lists for one axis: what is not stretched, then what says more.
@@ -33,10 +33,10 @@ bool says_more(const AxisFactors::Factors& a, const AxisFactors::Factors& b) {
 std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
   if (value == ValueId::kAbsent) return {};
   const auto follows = [&](std::size_t waiting) {
-    return !expressions_.is_spent() && known_.size() + waiting < kMaxValues;
+    return !expressions_.is_spent() && known_.size() + waiting < kMaxFactoredValues;
   };
   const auto add = [&](ValueId at, bool /*is_followed*/) {
-    Axes axes = bytes_ < kMaxBytes && way_.dims(at).size() <= kMaxRank ? compute(at) : Axes{};
+    Axes axes = bytes_ < kMaxFactorBytes && way_.dims(at).size() <= kMaxFactoredRank ? compute(at) : Axes{};
     std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Factors);
     for (const Factors& factors : axes)
       for (const AxisFactor& factor : factors)
@@ -86,7 +86,7 @@ AxisFactors::Axes AxisFactors::compute(ValueId value) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (pool.is_constant(dims[i], 1))
       axes[i].clear();
-    else if (axes[i].empty() || axes[i].size() > kMaxFactors)
+    else if (axes[i].empty() || axes[i].size() > kMaxAxisFactors)
       axes[i] = {own(value, i)};
   }
   return axes;

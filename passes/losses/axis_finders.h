@@ -12,6 +12,9 @@
 
 namespace tensorlint::losses {
 
+/// Of what is compared axis by axis.
+inline constexpr std::size_t kMaxRank = 8;
+
 inline bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
 
 /// What one node does wrong, as far as it is about the samples of a batch that are mixed. Private to this folder.

@@ -10,11 +10,11 @@ namespace tensorlint::losses {
 namespace {
 
 /// Values whose axes are followed for one model; the rest are sources of their own.
-constexpr std::size_t kMaxValues = 50'000;
+constexpr std::size_t kMaxFollowedValues = 50'000;
 /// Sources of one axis: those of a sum of many inputs say nothing more.
 constexpr std::size_t kMaxSources = 16;
 /// What is kept of all values' axes; past it nothing is known of a value's axes.
-constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxOriginBytes = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -37,8 +37,8 @@ std::span<const AxisOrigins::Sources> AxisOrigins::known(ValueId value) {
   if (value == ValueId::kAbsent) return {};
   expressions_.charge(kStepsOfLookup);
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
-  const auto is_bounded = [&] { return bytes_ < kMaxBytes && !expressions_.is_spent(); };
-  const auto follows = [&](std::size_t waiting) { return is_bounded() && known_.size() + waiting < kMaxValues; };
+  const auto is_bounded = [&] { return bytes_ < kMaxOriginBytes && !expressions_.is_spent(); };
+  const auto follows = [&](std::size_t waiting) { return is_bounded() && known_.size() + waiting < kMaxFollowedValues; };
   const auto cycle = [&](ValueId at) { known_.emplace(at, own(at)); };
   const auto add = [&](ValueId at, bool is_followed) {
     Axes axes = is_followed ? compute(at) : is_bounded() ? own(at) : Axes{};

@@ -10,7 +10,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Values that are looked at on the way forward from one node.
-constexpr std::size_t kMaxWay = 48;
+constexpr std::size_t kMaxMixedWay = 48;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ std::optional<AxisMistake> BatchMixing::cumulative(NodeId node) {
 /// Where what the node gives first meets another value that has the batch.
 NodeId BatchMixing::meets_samples(NodeId node) const {
   std::vector<ValueId> pending{expressions_.result(node)};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxMixedWay; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const ValueId other = expressions_.beside(user, pending[i]);
@@ -124,7 +124,7 @@ std::optional<AxisMistake> BatchMixing::extreme_of_all(NodeId node) {
 /// in the place of such a number. What it is taken from may be shifted, scaled or masked with it, and be shifted back.
 NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
   std::vector<ValueId> pending{number};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxMixedWay; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -151,7 +151,7 @@ NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
 bool BatchMixing::is_same_samples(ValueId value, ValueId data) const {
   std::vector<ValueId> pending{value};
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (pending.size() > kMaxWay || cone_.before_views(pending[i]) == data) return true;
+    if (pending.size() > kMaxMixedWay || cone_.before_views(pending[i]) == data) return true;
     const NodeId node = expressions_.producer(cone_.before_views(pending[i]));
     if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) continue;
     const auto operands = cone_.operands(node).read();
@@ -222,7 +222,7 @@ std::optional<AxisMistake> BatchMixing::norm_of_other_axis(NodeId node) const {
 /// batch.
 std::pair<AxisFate, NodeId> BatchMixing::contraction_after(ValueId value, std::size_t batch) const {
   std::vector<std::pair<ValueId, std::size_t>> pending{{value, batch}};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxMixedWay; ++i) {
     const auto [at, axis] = pending[i];
     for (const NodeId user : expressions_.users(at)) {
       if (!cone_.has(user)) continue;
@@ -309,7 +309,7 @@ bool BatchMixing::is_summed_up_as_it_is(ValueId value, bool through_bounds) cons
   std::vector<ValueId> pending{value};
   bool reduced = false;
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (pending.size() > kMaxWay) return false;
+    if (pending.size() > kMaxMixedWay) return false;
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -380,7 +380,7 @@ bool BatchMixing::is_picked_logarithm(ValueId value) const {
 
 NodeId BatchMixing::hinge_after(ValueId sum, bool is_compared) const {
   std::vector<std::pair<ValueId, bool>> pending{{sum, is_compared}};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxMixedWay; ++i) {
     const auto [value, compared] = pending[i];
     for (const NodeId user : expressions_.users(value)) {
       if (!cone_.has(user)) continue;

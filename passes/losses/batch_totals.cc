@@ -10,7 +10,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Values that are looked at on the way from one node.
-constexpr std::size_t kMaxWay = 48;
+constexpr std::size_t kMaxWayOfTotals = 48;
 
 /// The value times or divided by a number.
 bool scales(const Expressions& expressions, NodeId node, ValueId value) {
@@ -67,7 +67,7 @@ bool BatchTotals::is_data(ValueId value) const {
     const ValueId at = pending.back();
     pending.pop_back();
     if (at == ValueId::kAbsent || !seen.insert(at)) continue;
-    if (seen.size() > kMaxWay) return false;
+    if (seen.size() > kMaxWayOfTotals) return false;
     const NodeId node = expressions_.producer(at);
     if (node == NodeId::kNone) continue;
     const Opcode opcode = expressions_.op(node);
@@ -149,7 +149,7 @@ std::optional<AxisMistake> BatchTotals::weighed(NodeId node) {
 /// A mean or sum makes one number of it, after steps that keep it in proportion, or of any single elements.
 bool BatchTotals::is_summed_up(ValueId value, bool in_proportion) const {
   std::vector<ValueId> pending{value};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -174,7 +174,7 @@ std::optional<AxisMistake> BatchTotals::focal_of_total(NodeId node) const {
   const ValueId probability = expressions_.result(node);
   std::vector<ValueId> pending{probability};
   bool is_rest = false;
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -357,7 +357,7 @@ std::optional<AxisMistake> BatchTotals::projected(NodeId node) {
     if (expressions_.op(product) != Opcode::kMul || a == b || (a != value && b != value)) continue;
     // Each sample by itself afterwards.
     std::vector<ValueId> pending{expressions_.result(node)};
-    for (std::size_t k = 0; k < pending.size() && pending.size() < kMaxWay; ++k) {
+    for (std::size_t k = 0; k < pending.size() && pending.size() < kMaxWayOfTotals; ++k) {
       for (const NodeId user : expressions_.users(pending[k])) {
         if (!cone_.has(user)) continue;
         if (is_total(expressions_.op(user)) || expressions_.op(user) == Opcode::kReduceSumSquare ||
@@ -401,7 +401,7 @@ std::optional<AxisMistake> BatchTotals::compared_norm(NodeId node) {
   if (!axes || axes->size() != 1 || !cone_.is_batch_alone(of, axes->front()) || cone_.is_centred(of) || is_data(of))
     return std::nullopt;
   std::vector<ValueId> pending{expressions_.result(node)};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -433,7 +433,7 @@ std::optional<AxisMistake> BatchTotals::expectation(NodeId node) {
   });
   if (!weighs) return std::nullopt;
   std::vector<ValueId> pending{expressions_.result(node)};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
@@ -494,7 +494,7 @@ NodeId BatchTotals::steps_masked_along_other(ValueId data) {
   if (!compares_) {
     compares_.emplace();
     for (const NodeId node : cone_.nodes())
-      if (expressions_.op(node) == Opcode::kCompare && compares_->size() < kMaxWay) compares_->push_back(node);
+      if (expressions_.op(node) == Opcode::kCompare && compares_->size() < kMaxWayOfTotals) compares_->push_back(node);
   }
   for (const NodeId node : *compares_) {
     const auto mask = cone_.dims(expressions_.result(node));
@@ -534,7 +534,7 @@ bool BatchTotals::keeps_all_of_axis(ValueId value, std::size_t axis) const {
   };
   std::vector<Along> pending{{value, axis}};
   if (expressions_.users(value).empty()) return false;
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i)
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i)
     for (const NodeId user : expressions_.users(pending[i].value)) {
       if (!cone_.has(user)) continue;
       const ValueId result = expressions_.result(user);
@@ -567,7 +567,7 @@ std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
     std::size_t steps, samples;
   };
   std::vector<Axes> pending{{states, 0, 2}};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfTotals; ++i) {
     const Axes at = pending[i];
     for (const NodeId user : expressions_.users(at.value)) {
       if (!cone_.has(user) || expressions_.operand(user, 0) != at.value) continue;

@@ -14,7 +14,7 @@ namespace tensorlint::losses {
 namespace {
 
 /// Nodes in a row that move elements, or compute one of each.
-constexpr int kMaxSteps = 16;
+constexpr int kMaxBroadcastSteps = 16;
 /// Operands of one Sum, Max or Min that are compared with each other.
 constexpr std::size_t kMaxOperands = 32;
 /// Of the meter, for where the axes of two values come from.
@@ -178,14 +178,14 @@ class BroadcastFinder {
   }
 
   bool is_moved_input(ValueId value) const {
-    for (int step = 0; step < kMaxSteps && keeps_elements(expressions_.op_of(expressions_.source(value))); ++step)
+    for (int step = 0; step < kMaxBroadcastSteps && keeps_elements(expressions_.op_of(expressions_.source(value))); ++step)
       value = expressions_.operand(expressions_.producer(expressions_.source(value)), 0);
     return is_input(value);
   }
 
   /// By a layer, perhaps with elementwise operators after it.
   bool is_computed(ValueId value) const {
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxBroadcastSteps; ++step) {
       const NodeId node = expressions_.producer(value);
       const Opcode opcode = expressions_.op(node);
       if (opcode == Opcode::kMatMul || opcode == Opcode::kConv) return true;
@@ -360,7 +360,7 @@ class SumFinder {
 
   /// The index of the largest score, before views.
   bool is_choice(ValueId value) const {
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxBroadcastSteps; ++step) {
       const Opcode opcode = expressions_.op_of(value);
       if (opcode == Opcode::kArgExtreme) return true;
       if (opcode == Opcode::kTopK) return expressions_.result(expressions_.producer(value)) != value;

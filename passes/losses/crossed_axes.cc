@@ -10,8 +10,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Values that are looked at on the way from one node.
-constexpr std::size_t kMaxWay = 32;
-constexpr std::size_t kMaxRank = 8;
+constexpr std::size_t kMaxWayToCrossing = 32;
 
 }  // namespace
 
@@ -173,7 +172,7 @@ NodeId CrossedAxes::reduced_along(ValueId wide, std::size_t meets, ValueId narro
   if (meets >= of_wide.size()) return NodeId::kNone;
   const AxisOrigins::Sources met = of_wide[meets];
   std::vector<ValueId> pending{narrow};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayToCrossing; ++i) {
     const NodeId node = expressions_.producer(pending[i]);
     const Opcode opcode = expressions_.op(node);
     if (node == NodeId::kNone || expressions_.is_spent()) continue;
@@ -229,7 +228,7 @@ bool CrossedAxes::meets_its_own(ValueId narrow, std::size_t axis, ValueId wide, 
   const AxisOrigins::Sources own = of_narrow[axis];
   // Before views: each place that it is put to has a view of its own.
   std::vector<ValueId> pending{cone_.before_views(narrow)};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayToCrossing; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user) || expressions_.is_spent()) continue;
       expressions_.charge(1);
@@ -444,7 +443,7 @@ std::optional<AxisMistake> CrossedAxes::turned_pictures(NodeId node, ValueId a, 
   if (order == 0 || order_of(b, 2, 3) != -order) return std::nullopt;
   const ValueId turned = order < 0 ? a : b;
   ValueId value = turned;
-  for (std::size_t step = 0; step < kMaxWay; ++step) {
+  for (std::size_t step = 0; step < kMaxWayToCrossing; ++step) {
     const NodeId maker = expressions_.producer(value);
     if (expressions_.op(maker) == Opcode::kTranspose) {
       const Attribute* given = cone_.analysis().attribute(maker, "perm");

@@ -8,10 +8,10 @@ namespace tensorlint::losses {
 namespace {
 
 /// Copies, casts and stretches that are looked through in a row.
-constexpr int kMaxSteps = 8;
+constexpr int kMaxCopies = 8;
 constexpr std::size_t kMaxRankOfNumber = 16;  // its extents are multiplied each time
 /// Parts of a product: a loss has up to four factors, with a weight and a class weight.
-constexpr std::size_t kMaxFactors = 15;
+constexpr std::size_t kMaxProductParts = 15;
 /// Users of one value that are looked at, which keeps the search linear in the nodes.
 constexpr std::size_t kMaxUsers = 16;
 
@@ -65,7 +65,7 @@ Opcode Expressions::classify_function(GraphId function) const {
   if (graph.inputs.size() == 2) {
     // Both operands are told apart by the caller; here the second one is under the logarithm.
     NodeId node = producer(output);
-    for (int i = 0; i < kMaxSteps && op(node) == Opcode::kWhere; ++i) node = producer(operand(node, 2));
+    for (int i = 0; i < kMaxCopies && op(node) == Opcode::kWhere; ++i) node = producer(operand(node, 2));
     const ValueId log = operand(node, 1);
     const bool product = op(node) == Opcode::kMul && operand(node, 0) == input && op_of(log) == Opcode::kLog;
     return product && operand(producer(log), 0) == graph.inputs[1] ? Opcode::kXlogy : Opcode::kOther;
@@ -106,7 +106,7 @@ SpanWalk<NodeId> Expressions::users(ValueId value) const {
 }
 
 ValueId Expressions::source(ValueId value) const {
-  for (int i = 0; i < kMaxSteps && is_looked_through(op_of(value)); ++i) {
+  for (int i = 0; i < kMaxCopies && is_looked_through(op_of(value)); ++i) {
     const ValueId before = operand(producer(value), 0);
     if (before == ValueId::kAbsent) return value;
     value = before;
@@ -115,7 +115,7 @@ ValueId Expressions::source(ValueId value) const {
 }
 
 const Tensor* Expressions::constant(ValueId value) const {
-  for (int i = 0; i < kMaxSteps; ++i) {
+  for (int i = 0; i < kMaxCopies; ++i) {
     const Opcode op = op_of(value);
     if (!is_looked_through(op) && !keeps_elements(op)) break;
     value = operand(producer(value), 0);
@@ -208,7 +208,7 @@ std::optional<LogTerm> Expressions::log_term(ValueId value) const {
 }
 
 ValueId Expressions::times_own_log(ValueId value) const {
-  for (int i = 0; i < kMaxSteps && op_of(value) == Opcode::kWhere; ++i) value = operand(producer(value), 2);
+  for (int i = 0; i < kMaxCopies && op_of(value) == Opcode::kWhere; ++i) value = operand(producer(value), 2);
   const NodeId node = producer(value);
   const ValueId a = operand(node, 0), b = operand(node, 1);
   if (op(node) == Opcode::kXlogy) return a == b ? a : ValueId::kAbsent;
@@ -219,7 +219,7 @@ ValueId Expressions::times_own_log(ValueId value) const {
 
 std::vector<ValueId> Expressions::factors(ValueId product) const {
   std::vector<ValueId> found{product};
-  for (std::size_t i = 0; i < found.size() && found.size() < kMaxFactors; ++i) {
+  for (std::size_t i = 0; i < found.size() && found.size() < kMaxProductParts; ++i) {
     const NodeId node = producer(found[i]);
     const Opcode kind = op(node);
     if (kind == Opcode::kMul || kind == Opcode::kDiv || kind == Opcode::kNeg) found.push_back(operand(node, 0));
@@ -319,7 +319,7 @@ std::optional<Normalised> Expressions::written_out(NodeId node) const {
     sum = producer(below);
     if (operand(sum, 0) != above) return std::nullopt;
   } else {
-    for (int i = 0; i < kMaxSteps && keeps_elements(op_of(below)); ++i) below = operand(producer(below), 0);
+    for (int i = 0; i < kMaxCopies && keeps_elements(op_of(below)); ++i) below = operand(producer(below), 0);
     if (op_of(below) != Opcode::kLog) return std::nullopt;
     const ValueId exponentials = summed_exponentials(operand(producer(below), 0), sum);
     if (exponentials == ValueId::kAbsent || operand(producer(exponentials), 0) != above) return std::nullopt;
@@ -335,7 +335,7 @@ std::optional<Normalised> Expressions::written_out(NodeId node) const {
 
 /// What is summed to `value`, where that is made by Exp; `sum` becomes the node.
 ValueId Expressions::summed_exponentials(ValueId value, NodeId& sum) const {
-  for (int i = 0; i < kMaxSteps && (keeps_elements(op_of(value)) || op_of(value) == Opcode::kExpand); ++i)
+  for (int i = 0; i < kMaxCopies && (keeps_elements(op_of(value)) || op_of(value) == Opcode::kExpand); ++i)
     value = operand(producer(value), 0);
   if (op_of(value) != Opcode::kReduceSum) return ValueId::kAbsent;
   sum = producer(value);

@@ -7,8 +7,7 @@ namespace {
 
 using Kind = AxisMistake::Kind;
 
-constexpr std::size_t kMaxRank = 8;
-constexpr int kMaxWay = 24;
+constexpr int kMaxWayToFlattening = 24;
 
 bool are_same(const AxisOrigins& origins, const AxisFactor& a, const AxisFactor& b) {
   if (a.is_copied || b.is_copied) return false;
@@ -95,7 +94,7 @@ std::optional<AxisMistake> FlattenedOrder::met(NodeId node, ValueId a, std::size
 
 /// Where the axis has been made of several ones.
 NodeId FlattenedOrder::flattened_at(ValueId value, std::size_t axis) {
-  for (int step = 0; step < kMaxWay; ++step) {
+  for (int step = 0; step < kMaxWayToFlattening; ++step) {
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
     if (opcode == Opcode::kConcat || opcode == Opcode::kTile) return node;

@@ -10,7 +10,7 @@
 namespace tensorlint::losses {
 namespace {
 
-constexpr std::size_t kMaxValues = 20'000;
+constexpr std::size_t kMaxValuesOnWay = 20'000;
 constexpr std::size_t kMaxStops = 8;
 /// Of the meter, to visit a value that is kept in a set.
 constexpr std::uint64_t kStepsOfVisit = 8;
@@ -110,7 +110,7 @@ NodeId GradientWays::bypassed(ValueId value, ValueId input) {
     const NodeId node = expressions_.producer(at);
     expressions_.charge(kStepsOfVisit);
     if (expressions_.is_spent()) return NodeId::kNone;
-    if (at == input || ++seen >= kMaxValues || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
+    if (at == input || ++seen >= kMaxValuesOnWay || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
       return NodeId::kNone;
     if (node == NodeId::kNone) continue;
     const bool stops = !carries_gradients(analysis, at) || is_stepwise(expressions_.op(node));
@@ -205,7 +205,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
       continue;
     }
     // A body reads values around it that are no operands.
-    if (seen >= kMaxValues || expressions_.is_spent() ||
+    if (seen >= kMaxValuesOnWay || expressions_.is_spent() ||
         has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
       way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;

@@ -3,12 +3,6 @@
 #include "passes/losses/axis_finders.h"
 
 namespace tensorlint::losses {
-namespace {
-
-constexpr std::size_t kMaxRank = 8;
-
-}  // namespace
-
 /// Heads [T, N, h * d] to [T, N * h, d], where N and d are equal by chance, so that this looks like a transposition: an
 /// axis is cut into parts that join the one before it. The joined axis comes apart there again, or counts the matrices
 /// of a product. On the way back it is the batch that comes out of it.

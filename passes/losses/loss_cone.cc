@@ -9,7 +9,7 @@ namespace tensorlint::losses {
 namespace {
 
 /// Copies, views and elementwise steps that are looked through in a row.
-constexpr int kMaxSteps = 12;
+constexpr int kMaxConeSteps = 12;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ bool LossCone::is_one_number(ValueId value) const {
 }
 
 ValueId LossCone::before_views(ValueId value) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxConeSteps; ++step) {
     const Opcode opcode = expressions_.op_of(value);
     if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kExpand) break;
     value = expressions_.operand(expressions_.producer(value), 0);
@@ -95,7 +95,7 @@ bool LossCone::depends(ValueId value, ValueId on) const {
 
 bool LossCone::is_centred(ValueId value) const {
   value = before_views(value);
-  for (int step = 0; step < kMaxSteps && squared(value) != ValueId::kAbsent; ++step)
+  for (int step = 0; step < kMaxConeSteps && squared(value) != ValueId::kAbsent; ++step)
     value = before_views(squared(value));
   const NodeId node = expressions_.producer(value);
   return expressions_.op(node) == Opcode::kSub &&
@@ -110,7 +110,7 @@ ValueId LossCone::squared(ValueId value) const {
 }
 
 ValueId LossCone::norm_of(ValueId value, NodeId& node) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxConeSteps; ++step) {
     value = before_views(value);
     node = expressions_.producer(value);
     const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);

@@ -9,8 +9,6 @@ namespace {
 using Kind = AxisMistake::Kind;
 using Extents = std::vector<std::int64_t>;
 
-constexpr std::size_t kMaxRank = 8;
-
 std::int64_t product(std::span<const std::int64_t> extents) {
   std::int64_t found = 1;
   for (const std::int64_t extent : extents)

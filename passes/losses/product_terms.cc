@@ -8,7 +8,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Nodes that are looked through in a row.
-constexpr int kMaxSteps = 12;
+constexpr int kMaxTermSteps = 12;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<AxisMistake> ProductTerms::sum_of_copies(NodeId node) const {
 /// The loss, softmax or search for the largest that takes the axis for its classes, after steps of single elements.
 NodeId ProductTerms::reads_classes(ValueId value, std::size_t axis) const {
   std::vector<std::pair<ValueId, std::size_t>> pending{{value, axis}};
-  for (std::size_t i = 0; i < pending.size() && i < static_cast<std::size_t>(kMaxSteps); ++i) {
+  for (std::size_t i = 0; i < pending.size() && i < static_cast<std::size_t>(kMaxTermSteps); ++i) {
     const auto [at, classes] = pending[i];
     for (const NodeId user : expressions_.users(at)) {
       if (!cone_.has(user)) continue;
@@ -165,7 +165,7 @@ std::optional<AxisMistake> ProductTerms::projection_of_centred(NodeId node) cons
 /// The axis of the value, a matrix, along which it has a mean of 0 and a deviation of 1: the batch.
 std::optional<std::size_t> ProductTerms::standardised_along(ValueId value) const {
   bool turned = false;
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxTermSteps; ++step) {
     if (cone_.dims(value).size() != 2) return std::nullopt;
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
@@ -199,7 +199,7 @@ std::optional<std::size_t> ProductTerms::standardised_along(ValueId value) const
 
 /// Of a root of means of squares, before guards and scales.
 std::optional<std::size_t> ProductTerms::deviation_axis(ValueId value) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxTermSteps; ++step) {
     value = cone_.before_views(value);
     const NodeId node = expressions_.producer(value);
     switch (expressions_.op(node)) {
@@ -248,7 +248,7 @@ std::optional<AxisMistake> ProductTerms::correlation_of_samples(NodeId node) con
 }
 
 ValueId ProductTerms::before_turns(ValueId value) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxTermSteps; ++step) {
     const Opcode opcode = expressions_.op_of(value);
     if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kTranspose) break;
     value = expressions_.operand(expressions_.producer(value), 0);
@@ -260,7 +260,7 @@ ValueId ProductTerms::before_turns(ValueId value) const {
 bool ProductTerms::treats_diagonal(ValueId value) const {
   if (meets_identity(value)) return true;
   std::vector<ValueId> pending{value};
-  for (std::size_t i = 0; i < pending.size() && i < static_cast<std::size_t>(kMaxSteps); ++i)
+  for (std::size_t i = 0; i < pending.size() && i < static_cast<std::size_t>(kMaxTermSteps); ++i)
     for (const NodeId user : expressions_.users(pending[i])) {
       const Opcode opcode = expressions_.op(user);
       const bool is_row = cone_.dims(pending[i]).size() == 1;
@@ -304,7 +304,7 @@ bool ProductTerms::counts(ValueId value, Dim extent) const {
     return length && (static_cast<double>(*length) == *number || static_cast<double>(*length - 1) == *number);
   }
   const Content* content = cone_.analysis().content(value);
-  for (int step = 0; step < kMaxSteps && content == nullptr; ++step) {
+  for (int step = 0; step < kMaxTermSteps && content == nullptr; ++step) {
     const NodeId node = expressions_.producer(value);
     if (expressions_.op(node) != Opcode::kCast && !keeps_elements(expressions_.op(node))) break;
     value = expressions_.operand(node, 0);
@@ -349,7 +349,7 @@ bool ProductTerms::meets_identity(ValueId value) const {
 /// The division that gives each sample, a row of the matrix, a mean of 0 and a deviation of 1; `axis`: of its features.
 NodeId ProductTerms::standardised_in_samples(ValueId value, std::size_t& axis) const {
   bool turned = false;
-  for (int step = 0; step < kMaxSteps && cone_.dims(value).size() == 2; ++step) {
+  for (int step = 0; step < kMaxTermSteps && cone_.dims(value).size() == 2; ++step) {
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
     const ValueId data = expressions_.operand(node, 0);

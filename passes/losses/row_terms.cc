@@ -8,7 +8,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Nodes that are looked through in a row.
-constexpr int kMaxSteps = 12;
+constexpr int kMaxRowSteps = 12;
 constexpr std::size_t kMaxTerms = 8;
 
 }  // namespace
@@ -43,7 +43,7 @@ std::optional<std::size_t> RowTerms::batch_of(NodeId node) const {
 /// A constant, or computed from extents, as the count of a corrected variance is.
 bool RowTerms::is_number(ValueId value) const {
   if (expressions_.number(value)) return true;
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxRowSteps; ++step) {
     const NodeId node = expressions_.producer(value);
     if (expressions_.op(node) == Opcode::kShape) return true;
     if (node == NodeId::kNone || !cone_.is_one_number(value)) return false;
@@ -54,7 +54,7 @@ bool RowTerms::is_number(ValueId value) const {
 
 /// Before signs, and products with numbers.
 ValueId RowTerms::unscaled(ValueId value) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxRowSteps; ++step) {
     value = cone_.before_views(value);
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
@@ -73,7 +73,7 @@ ValueId RowTerms::unscaled(ValueId value) const {
 
 /// Nothing but signs, scales and views comes before a mean or sum of the opcode makes one number of it; that node.
 NodeId RowTerms::total_after(ValueId value, Opcode total) const {
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxRowSteps; ++step) {
     const auto users = expressions_.users(value);
     if (users.size() != 1 || !cone_.has(users.front())) return NodeId::kNone;
     const NodeId user = users.front();
@@ -209,7 +209,7 @@ ValueId RowTerms::centred_over_batch(ValueId value, NodeId& mean) const {
 /// A root of means of squares, before guards and scales; the node that reduces.
 NodeId RowTerms::deviation_in(ValueId value) const {
   bool has_root = false;
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxRowSteps; ++step) {
     value = unscaled(value);
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
@@ -269,7 +269,7 @@ std::optional<AxisMistake> RowTerms::gate_of_batch(NodeId node) const {
     ValueId value = cone_.before_views(expressions_.operand(node, i));
     if (expressions_.op_of(value) != Opcode::kSigmoid) continue;
     bool is_learnt = false;
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxRowSteps; ++step) {
       value = cone_.before_views(value);
       const NodeId at = expressions_.producer(value);
       const Opcode opcode = expressions_.op(at);
@@ -360,7 +360,7 @@ std::optional<AxisMistake> RowTerms::classes_elsewhere(NodeId node) const {
     if (!softmax || !softmax->logarithm || softmax->axes.size() != 1) continue;
     ValueId value = expressions_.operand(node, 1 - i);
     const std::size_t rank = cone_.dims(softmax->scores).size();
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxRowSteps; ++step) {
       value = unscaled(value);
       const NodeId at = expressions_.producer(value);
       const Opcode opcode = expressions_.op(at);

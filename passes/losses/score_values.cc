@@ -20,7 +20,7 @@ constexpr std::array kScores{-2.5, -0.7, -0.1, 0.1, 0.7, 2.5};
 /// Products of what is divided by its length stay within [-1, 1].
 constexpr double kCosine = 0.38;
 constexpr std::array kPositive{1e-2, 1.0, 1e2, 1e4};
-constexpr std::array kProbabilities{0.05, 0.3, 0.6, 0.95};
+constexpr std::array kSampledProbabilities{0.05, 0.3, 0.6, 0.95};
 /// Where tanh has rounded to its limits, other than an exponential, and softmax has given all to one class.
 constexpr std::array kSaturated{-20.0, -0.7, 0.7, 20.0};
 constexpr std::array kCertainProbabilities{0.3, 0.6, 1.0};
@@ -273,7 +273,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
   std::span<const double> free = kScores;
   const auto numbers_of = [&](const Leaf& leaf, std::optional<double> data) -> std::vector<double> {
     if (leaf.kind == LeafKind::kPositive) return {kPositive.begin(), kPositive.end()};
-    if (leaf.kind == LeafKind::kProbability) return {kProbabilities.begin(), kProbabilities.end()};
+    if (leaf.kind == LeafKind::kProbability) return {kSampledProbabilities.begin(), kSampledProbabilities.end()};
     const Range& range = analysis.fact(parts[leaf.part].value).range;
     if (std::isfinite(range.lo) && std::isfinite(range.hi)) return {range.lo, range.hi, (range.lo + range.hi) / 2};
     if (data) return {*data};

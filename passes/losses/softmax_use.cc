@@ -10,7 +10,7 @@ namespace {
 using Kind = AxisMistake::Kind;
 
 /// Values that are looked at on the way forward from one softmax.
-constexpr std::size_t kMaxWay = 32;
+constexpr std::size_t kMaxWayOfSoftmax = 32;
 
 /// No elements of inputs have a part in it, only their extents: an identity matrix, say.
 bool is_given_by_extents(const Expressions& expressions, ValueId value) {
@@ -81,7 +81,7 @@ std::optional<AxisMistake> SoftmaxUse::of_flattened(const Normalised& softmax) {
 
 std::optional<AxisMistake> SoftmaxUse::follow(const Normalised& softmax, const Reading& from) {
   std::vector<Reading> pending{from};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfSoftmax; ++i) {
     const Reading reading = pending[i];
     for (const NodeId user : expressions_.users(reading.value)) {
       if (!cone_.has(user)) continue;
@@ -215,7 +215,7 @@ std::optional<AxisMistake> SoftmaxUse::selected_of_classes_first(const Normalise
 /// Features are left over when the samples have been summed up.
 bool SoftmaxUse::is_summed_over_batch(ValueId value) const {
   std::vector<ValueId> pending{value};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfSoftmax; ++i) {
     if (!cone_.has_batch(pending[i])) return true;
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user) || cone_.is_one_number(expressions_.result(user))) continue;
@@ -336,7 +336,7 @@ bool SoftmaxUse::is_grid(ValueId value) const {
 /// It is divided by what comes of the same probabilities: their sum.
 bool SoftmaxUse::is_divided_by_own(ValueId sum, const Normalised& softmax) const {
   std::vector<ValueId> pending{sum};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i)
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfSoftmax; ++i)
     for (const NodeId user : expressions_.users(pending[i])) {
       const Opcode opcode = expressions_.op(user);
       if (opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i] &&
@@ -358,7 +358,7 @@ bool SoftmaxUse::is_normalised_again(ValueId value, std::size_t axis) const {
 /// A mean that takes in the axis, after steps of single elements.
 bool SoftmaxUse::is_averaged_later(ValueId value, std::size_t axis) const {
   std::vector<std::pair<ValueId, std::size_t>> pending{{value, axis}};
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWayOfSoftmax; ++i) {
     for (const NodeId user : expressions_.users(pending[i].first)) {
       if (!cone_.has(user)) continue;
       const std::size_t operand = cone_.operand_index(user, pending[i].first);

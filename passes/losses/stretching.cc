@@ -7,7 +7,7 @@ namespace tensorlint::losses {
 namespace {
 
 /// Nodes in a row that move elements, or compute one of each.
-constexpr int kMaxSteps = 16;
+constexpr int kMaxStretchSteps = 16;
 
 /// Extent 1, or no axis at all: it is stretched where the other one has more.
 std::optional<std::size_t> aligned(std::size_t axis, std::size_t rank, std::size_t result_rank) {
@@ -167,7 +167,7 @@ std::optional<std::size_t> Stretching::last_long(std::span<const Dim> dims) cons
 /// The value before nodes that only move its elements, or also before those that compute one of each.
 Stretching::Moved Stretching::moved(ValueId value, bool through_elements) const {
   Moved found{.from = value};
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxStretchSteps; ++step) {
     expressions_.charge(2);
     const NodeId node = expressions_.producer(found.from);
     const Opcode opcode = expressions_.op(node);

@@ -93,21 +93,21 @@ struct MaxOp {
   }
 };
 
-struct AndOp {
+struct BitwiseAnd {
   template <typename T>
   static T apply(T a, T b) {
     return a & b;
   }
 };
 
-struct OrOp {
+struct BitwiseOr {
   template <typename T>
   static T apply(T a, T b) {
     return a | b;
   }
 };
 
-struct XorOp {
+struct BitwiseXor {
   template <typename T>
   static T apply(T a, T b) {
     return a ^ b;
@@ -341,9 +341,9 @@ const RegisterEvaluators kArithmetic{
     Evaluator("Mean").evaluate(mean).error(Rounding::accumulates(terms_of_variadic)),
     Evaluator("PRelu").evaluate(prelu).error(Rounding::rounded()),
     Evaluator("BitShift").evaluate(bit_shift).error(Rounding::exact()),
-    Evaluator("BitwiseAnd").evaluate(bitwise<AndOp>).error(Rounding::exact()),
-    Evaluator("BitwiseOr").evaluate(bitwise<OrOp>).error(Rounding::exact()),
-    Evaluator("BitwiseXor").evaluate(bitwise<XorOp>).error(Rounding::exact()),
+    Evaluator("BitwiseAnd").evaluate(bitwise<BitwiseAnd>).error(Rounding::exact()),
+    Evaluator("BitwiseOr").evaluate(bitwise<BitwiseOr>).error(Rounding::exact()),
+    Evaluator("BitwiseXor").evaluate(bitwise<BitwiseXor>).error(Rounding::exact()),
     Evaluator("BitwiseNot").evaluate(bitwise_not).error(Rounding::exact()),
     Evaluator("SwiGLU").evaluate(swiglu).error(Rounding::composite()),
 };

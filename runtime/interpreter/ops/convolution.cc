@@ -96,7 +96,7 @@ bool is_pointwise(const WindowGeometry& windows) {
 using KeepWeights =
     std::function<ConstantCache::Weights(const Factor& filters, std::int64_t part, std::int64_t k, std::int64_t n)>;
 
-constexpr std::int64_t kWorthThread = std::int64_t{1} << 18;  // products
+constexpr std::int64_t kProductsWorthThread = std::int64_t{1} << 18;  // products
 
 /// Few filters a group: sums go along rows of the result, filter element by filter element. `sink` takes rows of sums:
 /// (n, m, first, count, sums) of image n and filter m, positions from `first` on.
@@ -106,7 +106,7 @@ void convolve_rows(const Convolution& c, const T* data, const W* filters, const 
   const std::int64_t plane = g.in_size(), taps = g.taps(), width = g.out.back(), stride = g.strides.back();
   const std::int64_t work = std::max<std::int64_t>(c.group_channels() * taps * g.out_size(), 1);
   parallel_ranges(
-      c.batch * c.filters, std::max<std::int64_t>(kWorthThread / work, 1), [&](std::int64_t from, std::int64_t to) {
+      c.batch * c.filters, std::max<std::int64_t>(kProductsWorthThread / work, 1), [&](std::int64_t from, std::int64_t to) {
         List<double> sums(static_cast<std::size_t>(width), c.memory.resource());
         for (std::int64_t i = from; i < to; ++i) {
           const std::int64_t n = i / c.filters, m = i % c.filters, group = m / c.group_filters();

@@ -46,13 +46,13 @@ struct GreaterOrEqualOp {
 };
 
 // Elements of bool are 0 or 1.
-struct AndOp {
+struct LogicalAnd {
   static std::uint8_t apply(std::uint8_t a, std::uint8_t b) { return a & b; }
 };
-struct OrOp {
+struct LogicalOr {
   static std::uint8_t apply(std::uint8_t a, std::uint8_t b) { return a | b; }
 };
-struct XorOp {
+struct LogicalXor {
   static std::uint8_t apply(std::uint8_t a, std::uint8_t b) { return a ^ b; }
 };
 
@@ -181,9 +181,9 @@ const RegisterEvaluators kLogic{
     Evaluator("Greater").evaluate(compare<GreaterOp>).error(Rounding::exact()),
     Evaluator("LessOrEqual").evaluate(compare<LessOrEqualOp>).error(Rounding::exact()),
     Evaluator("GreaterOrEqual").evaluate(compare<GreaterOrEqualOp>).error(Rounding::exact()),
-    Evaluator("And").evaluate(logical<AndOp>).error(Rounding::exact()),
-    Evaluator("Or").evaluate(logical<OrOp>).error(Rounding::exact()),
-    Evaluator("Xor").evaluate(logical<XorOp>).error(Rounding::exact()),
+    Evaluator("And").evaluate(logical<LogicalAnd>).error(Rounding::exact()),
+    Evaluator("Or").evaluate(logical<LogicalOr>).error(Rounding::exact()),
+    Evaluator("Xor").evaluate(logical<LogicalXor>).error(Rounding::exact()),
     Evaluator("Not").evaluate(logical_not).error(Rounding::exact()),
     Evaluator("Where").evaluate(where).error(Rounding::exact()),
     Evaluator("IsNaN").evaluate(is_nan).error(Rounding::exact()),

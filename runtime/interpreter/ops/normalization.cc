@@ -31,7 +31,7 @@ double sum_of(const double* row, std::size_t count, const Term& term) {
 
 /// Calls use(row, count) for elements [first, first + count), a row at a time.
 template <typename Use>
-void for_each_row(const HostTensor& tensor, std::size_t first, std::size_t count, const Use& use) {
+void for_each_normalised_row(const HostTensor& tensor, std::size_t first, std::size_t count, const Use& use) {
   std::array<double, kRow> row;
   for (std::size_t done = 0; done < count; done += kRow) {
     const std::size_t length = std::min(kRow, count - done);
@@ -40,7 +40,7 @@ void for_each_row(const HostTensor& tensor, std::size_t first, std::size_t count
   }
 }
 
-constexpr std::size_t kWorthThread = std::size_t{1} << 17;  // elements
+constexpr std::size_t kElementsWorthThread = std::size_t{1} << 17;  // elements
 
 struct Statistics {
   double mean = 0, variance = 0;
@@ -48,11 +48,11 @@ struct Statistics {
 
 Statistics statistics_of(const HostTensor& data, std::size_t first, std::size_t count) {
   Statistics result;
-  for_each_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
+  for_each_normalised_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
     result.mean += sum_of(row, length, [](double x) { return x; });
   });
   result.mean /= static_cast<double>(count);
-  for_each_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
+  for_each_normalised_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
     result.variance += sum_of(row, length, [&](double x) { return (x - result.mean) * (x - result.mean); });
   });
   result.variance /= static_cast<double>(count);
@@ -73,7 +73,7 @@ void scale_range(const HostTensor& data, HostTensor& result, std::size_t first, 
     static const auto loop = FunctionLoop<ScaleFunction, float>::best();
     return loop(scale, data.as<float>().data() + first, result.as_mutable<float>().data() + first, count);
   }
-  for_each_row(data, first, count, [&](double* row, std::size_t length, std::size_t at) {
+  for_each_normalised_row(data, first, count, [&](double* row, std::size_t length, std::size_t at) {
     for (std::size_t i = 0; i < length; ++i) row[i] = scale.value(row[i]);
     store(result, at, length, row);
   });
@@ -95,7 +95,7 @@ void normalise_range(Evaluation& e, std::size_t first, std::size_t count, const 
                      double bias, double epsilon, double cancellation) {
   const double factor = scale / std::sqrt(s.variance + epsilon);
   if (!e.asks_amplitude()) return scale_range(e.operand(0), e.result(), first, count, s.mean, factor, bias);
-  for_each_row(e.operand(0), first, count, [&](double* row, std::size_t length, std::size_t at) {
+  for_each_normalised_row(e.operand(0), first, count, [&](double* row, std::size_t length, std::size_t at) {
     for (std::size_t i = 0; i < length; ++i) row[i] = amplitude_of(row[i], s.mean, factor, bias, cancellation);
     store(e.result(), at, length, row);
   });
@@ -123,7 +123,7 @@ List<Statistics> batch_statistics(const HostTensor& data, const Channels& c, boo
   const auto accumulate = [&](const auto& add) {
     for (std::size_t n = 0; n < c.batch; ++n)
       for (std::size_t channel = 0; channel < c.channels; ++channel)
-        for_each_row(data, (n * c.channels + channel) * c.rest, c.rest,
+        for_each_normalised_row(data, (n * c.channels + channel) * c.rest, c.rest,
                      [&](const double* row, std::size_t length, std::size_t at) {
                        if (!by_position) return add(result[channel], row, length);
                        for (std::size_t i = 0; i < length; ++i)
@@ -186,7 +186,7 @@ void batch_normalization(Evaluation& e) {
     normalise_range(e, first, count, s, scales[at], biases[at], epsilon, in_training ? cancellation_of(s, epsilon) : 0);
   };
   const auto planes = static_cast<std::int64_t>(c.batch * c.channels);
-  const auto part = static_cast<std::int64_t>(kWorthThread / std::max<std::size_t>(c.rest, 1) + 1);
+  const auto part = static_cast<std::int64_t>(kElementsWorthThread / std::max<std::size_t>(c.rest, 1) + 1);
   parallel_ranges(planes, part, [&](std::int64_t from, std::int64_t end) {
     for (auto plane = static_cast<std::size_t>(from); plane < static_cast<std::size_t>(end); ++plane) {
       const std::size_t channel = plane % c.channels, first = plane * c.rest;

@@ -80,29 +80,29 @@ void gather_nd(Evaluation& e) {
   });
 }
 
-enum class Reduction { kAdd, kMul, kMax, kMin };
+enum class Fold { kAdd, kMul, kMax, kMin };
 
 template <typename Number>
-Number reduced(Reduction reduction, Number old, Number update) {
-  if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
+Number reduced(Fold reduction, Number old, Number update) {
+  if (reduction == Fold::kMax || reduction == Fold::kMin) {
     // NaN wins, as in numpy.
     if (old != old || update != update) return old != old ? old : update;
-    return (reduction == Reduction::kMax) == (update > old) ? update : old;
+    return (reduction == Fold::kMax) == (update > old) ? update : old;
   }
   if constexpr (std::is_same_v<Number, std::int64_t>) {
     const auto a = static_cast<std::uint64_t>(old), b = static_cast<std::uint64_t>(update);
-    return static_cast<std::int64_t>(reduction == Reduction::kAdd ? a + b : a * b);
+    return static_cast<std::int64_t>(reduction == Fold::kAdd ? a + b : a * b);
   } else {
-    return reduction == Reduction::kAdd ? old + update : old * update;
+    return reduction == Fold::kAdd ? old + update : old * update;
   }
 }
 
 /// In wide numbers, rounded once at the end; whatever was not updated is stored as it was.
 template <typename Number>
-void scatter_wide(HostTensor& result, const Tuples& targets, const HostTensor& updates, Reduction reduction,
+void scatter_wide(HostTensor& result, const Tuples& targets, const HostTensor& updates, Fold reduction,
                   Memory& memory) {
   // uint64 travels by its bits: with the highest one flipped they compare as numbers do.
-  const bool flip = result.dtype() == DType::kUint64 && (reduction == Reduction::kMax || reduction == Reduction::kMin);
+  const bool flip = result.dtype() == DType::kUint64 && (reduction == Fold::kMax || reduction == Fold::kMin);
   List<Number> wide(result.size(), memory.resource()), all(updates.size(), memory.resource());
   load(result, 0, wide.size(), wide.data());
   load(updates, 0, all.size(), all.data());
@@ -138,10 +138,10 @@ void scatter(Evaluation& e, const Tuples& targets) {
     });
     return;
   }
-  const Reduction kind = reduction == "add"   ? Reduction::kAdd
-                         : reduction == "mul" ? Reduction::kMul
-                         : reduction == "max" ? Reduction::kMax
-                                              : Reduction::kMin;
+  const Fold kind = reduction == "add"   ? Fold::kAdd
+                         : reduction == "mul" ? Fold::kMul
+                         : reduction == "max" ? Fold::kMax
+                                              : Fold::kMin;
   if (is_float(data.dtype())) return scatter_wide<double>(result, targets, updates, kind, e.memory());
   if (is_integer_or_bool(data.dtype())) return scatter_wide<std::int64_t>(result, targets, updates, kind, e.memory());
   e.fail("the reduction {} is not defined for {}", reduction, to_text(data.dtype()));

@@ -159,7 +159,7 @@ std::size_t split_at_space(std::string_view text, std::int64_t most, Visit visit
 }
 
 template <typename Visit>
-std::size_t split_at(std::string_view text, std::string_view delimiter, std::int64_t most, Visit visit) {
+std::size_t split_at_delimiter(std::string_view text, std::string_view delimiter, std::int64_t most, Visit visit) {
   if (delimiter.empty()) return split_at_space(text, most, visit);
   for (std::size_t count = 0;; ++count) {
     const bool is_last = most >= 0 && static_cast<std::int64_t>(count) == most;
@@ -177,14 +177,14 @@ void string_split(Evaluation& e) {
   const std::int64_t most = e.in().int_attribute("maxsplit", -1);
   std::size_t width = 0;
   for (const std::string_view text : texts.strings())
-    width = std::max(width, split_at(text, delimiter, most, [](std::size_t, std::string_view) {}));
+    width = std::max(width, split_at_delimiter(text, delimiter, most, [](std::size_t, std::string_view) {}));
   Extents extents = texts.extents();
   extents.push_back(static_cast<std::int64_t>(width));
   Strings& parts = e.allocate(0, DType::kString, std::move(extents)).mutable_strings();
   const std::span<std::int64_t> counts =
       e.wants(1) ? e.result(1).as_mutable<std::int64_t>() : std::span<std::int64_t>();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::size_t count = split_at(texts.strings()[i], delimiter, most,
+    const std::size_t count = split_at_delimiter(texts.strings()[i], delimiter, most,
                                        [&](std::size_t k, std::string_view part) { parts[i * width + k] = part; });
     if (!counts.empty()) counts[i] = static_cast<std::int64_t>(count);
   }

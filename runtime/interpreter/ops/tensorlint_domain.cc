@@ -30,9 +30,9 @@ Extents broadcast_extents(const Extents& a, const Extents& b) {
 }
 
 /// A loss of each element, and their reduction.
-class Reduction {
+class LossReduction {
  public:
-  explicit Reduction(Evaluation& e) : result_(e.result()), name_(e.in().string_attribute("reduction", "mean")) {}
+  explicit LossReduction(Evaluation& e) : result_(e.result()), name_(e.in().string_attribute("reduction", "mean")) {}
 
   void add(std::size_t first, std::size_t count, const double* losses) {
     if (name_ == "none") return store(result_, first, count, losses);
@@ -60,7 +60,7 @@ void elementwise_loss(Evaluation& e, const Loss& loss) {
   if (e.has(2)) operands.push_back(e.operand(2));
   const double batch = extents.empty() ? 1 : static_cast<double>(extents.front());
   const auto count_of_all = static_cast<double>(element_count(extents));
-  Reduction reduction(e);
+  LossReduction reduction(e);
   const BroadcastWalk walk(extents, std::move(operands), e.memory());
   static constexpr double kOne = 1;
   Row<double> rows[3] = {{}, {}, {&kOne, false}};
@@ -168,7 +168,7 @@ class Classes {
 void index_loss(Evaluation& e, Classes& classes, double smoothing) {
   const std::vector<std::int64_t> labels = e.integers(1);
   const std::int64_t ignored = e.in().int_attribute("ignore_index", -100);
-  Reduction reduction(e);
+  LossReduction reduction(e);
   double weights = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     double loss = 0;
@@ -191,7 +191,7 @@ void index_loss(Evaluation& e, Classes& classes, double smoothing) {
 void probability_loss(Evaluation& e, Classes& classes, double smoothing) {
   const HostTensor& target = e.operand(1);
   const auto count = static_cast<double>(classes.count());
-  Reduction reduction(e);
+  LossReduction reduction(e);
   for (std::size_t i = 0; i < classes.positions(); ++i) {
     const std::span<const double> logarithms = classes.at(i);
     double loss = 0;
