@@ -109,7 +109,9 @@ class TargetInPrediction : public Rule {
       if (!axis || after.size() != 2 || !pool.is_constant(after[1], 1)) return std::nullopt;
       along = *axis;
     }
-    if (!first || (along != 1 && along != -1)) return std::nullopt;
+    const double count = static_cast<double>(*columns);
+    // A slice may begin before the first column, and what is out of range is reported elsewhere.
+    if (!first || (along != 1 && along != -1) || !(*first >= -count && *first < count)) return std::nullopt;
     const auto at = static_cast<std::int64_t>(*first);
     return Column{table, at < 0 ? at + *columns : at, pick};
   }
