@@ -119,12 +119,20 @@ class Build:
         commands = self.folder / "compile_commands.json"
         if not commands.exists():
             raise Trouble(f"{folder} is not a build: run `./dev build` first")
-        self.commands = {entry["file"]: entry["command"] for entry in json.loads(commands.read_text())}
+        self.commands: dict[str, str] = {}
+        #: Of a file that is compiled together with others: all of them.
+        self.together: dict[str, list[str]] = {}
+        for entry in json.loads(commands.read_text()):
+            unit = pathlib.Path(entry["file"])
+            files = re.findall(r'^#include "(/.*)"$', unit.read_text(), re.MULTILINE) if unit.parent.name == "Unity" else []
+            for file in files or [entry["file"]]:
+                self.commands[file] = entry["command"]
+                self.together[file] = files
 
     def command(self, source: Source) -> list[str]:
         line = self.commands.get(str(ROOT / source.path))
         if line is None:
-            raise Trouble(f"{self.folder} compiles {source.path} together with others: configure it with -DTENSORLINT_UNITY_BUILD=OFF")
+            raise Trouble(f"{self.folder} does not compile {source.path}")
         return shlex.split(line)
 
     def compile(self, source: Source) -> None:
@@ -182,11 +190,33 @@ class Build:
         words = listed.read_text().replace("\\\n", " ").split()[1:] if listed.exists() else []
         return [pathlib.Path(word) for word in words if word.startswith(str(ROOT)) and pathlib.Path(word).exists()]
 
+    def rest_of_units(self, sources: list[Source]) -> list[str]:
+        """Objects of what was compiled together with the sources, as it is."""
+        objects = []
+        ours = {str(ROOT / source.path) for source in sources}
+        for source in sources:
+            command = self.command(source)
+            at = command.index("-o")
+            rest = [file for file in self.together[str(ROOT / source.path)] if file not in ours]
+            name = f"mutation/rest/{command[at + 1].replace('/', '_')}"
+            if not rest or name in objects:
+                continue
+            objects.append(name)
+            unit = self.folder / f"{name}.cc"
+            unit.parent.mkdir(parents=True, exist_ok=True)
+            unit.write_text("".join(f'#include "{file}"\n' for file in rest))
+            launcher = ["ccache"] if shutil.which("ccache") else []
+            ran = subprocess.run([*launcher, *command[:at], "-w", "-o", name, "-c", str(unit)], cwd=self.folder, capture_output=True, text=True)
+            if ran.returncode != 0:
+                raise Trouble(f"{unit} does not compile:\n{ran.stderr[:2000]}")
+        return objects
+
     def link(self, sources: list[Source]) -> None:
         shown = subprocess.run(["ninja", "-C", str(self.folder), "-t", "commands", *(f"bin/{name}" for name in PROGRAMS)], capture_output=True, text=True, check=True)
+        rest = self.rest_of_units(sources)
         for name in PROGRAMS:
             line = next(text for text in shown.stdout.splitlines() if f" -o bin/{name} " in text)
-            ours = []
+            ours = list(rest)
             for source in sources:
                 ours.append(f"mutation/{source.path}.o")
                 # An object stands in the line itself; a member of an archive stays behind, since ours comes first.
