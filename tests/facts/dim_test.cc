@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/sanitized.h"
+
 namespace tensorlint {
 namespace {
 
@@ -170,7 +172,7 @@ TEST(Dims, DifferWhereTheyDoForAllUsualSizes) {
 
 TEST(Dims, SimplifiedExpressionsHaveTheValuesThatTheyMean) {
   std::size_t compared = 0, known = 0;
-  for (unsigned seed = 1; seed <= 4000; ++seed) {
+  for (unsigned seed = 1; seed <= 4000; seed += stride(10)) {
     RandomExpressions random(seed);
     const Expression expression = random.make(4);
     if (expression.dim.is_unknown()) continue;
@@ -193,8 +195,8 @@ TEST(Dims, SimplifiedExpressionsHaveTheValuesThatTheyMean) {
           ++compared;
         }
   }
-  EXPECT_GT(known, 3000);
-  EXPECT_GT(compared, 100'000);
+  EXPECT_GT(known, 3000 / stride(10));
+  EXPECT_GT(compared, 100'000 / stride(10));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/file_bytes.h"
 #include "tests/readers/temp_folder.h"
 #include "tests/readers/wire_writer.h"
+#include "tests/sanitized.h"
 
 namespace tensorlint {
 namespace {
@@ -734,7 +735,7 @@ TEST(OnnxReader, SurvivesEveryFlippedByte) {
           .text();
   int faults = 0;
   for (std::size_t at = 0; at < good.size(); ++at) {
-    for (int value = 0; value < 256; ++value) {
+    for (unsigned value = 0; value < 256; value += stride(5)) {
       std::string bytes = good;
       bytes[at] = static_cast<char>(value);
       const Result<Model> model = read_bytes(bytes);
