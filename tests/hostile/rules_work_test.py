@@ -320,6 +320,12 @@ class RulesWorkTest(PromiseTest):
         self.assertGreater(len(reports), 1000)
         self.assertLess(max(report["peak_rss_bytes"] for report in reports), 128 << 20)
 
+    def test_a_table_of_places_that_is_added_to_itself(self) -> None:
+        places = np.random.default_rng(1).random((1, 7900, 1, 2), np.float32)
+        nodes = [make_node("Add", [f"t{i}"] * 2, [f"t{i + 1}"]) for i in range(15)]
+        nodes.append(make_node("GridSample", ["x", "t15"], ["y"]))
+        self.check(model(nodes, [value("x", [1, 1, 4, 4])], [value("y", ["A", "B", "C", "D"])], initializers=(numpy_helper.from_array(places, "t0"),)))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -139,10 +139,8 @@ class FrequenciesAllAlike : public Rule {
 
   static std::optional<Distinct> distinct_numbers(const Expressions& expressions, ValueId value) {
     if (number_of(Operand(expressions.analysis(), value))) return Distinct{.all = 1};
-    auto numbers = constant_numbers(expressions, before_stretch(expressions, value));
+    auto numbers = sorted_numbers(expressions, before_stretch(expressions, value));
     if (!numbers || numbers->size() < 4) return std::nullopt;
-    expressions.charge(numbers->size() * 8);
-    std::ranges::sort(*numbers);
     const auto zeros = static_cast<std::size_t>(std::ranges::count(*numbers, 0.0));
     const std::size_t nonzero = numbers->size() - zeros;
     const auto end = std::ranges::unique(*numbers, [](double a, double b) {

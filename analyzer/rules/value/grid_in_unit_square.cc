@@ -65,7 +65,7 @@ class GridInUnitSquare : public Rule {
       const bool is_known = range.lo <= range.hi && std::isfinite(range.lo) && std::isfinite(range.hi) && !range.nan;
       return is_known ? Places{Kind::kCounted, range.lo, range.hi} : Places{};
     }
-    if (is_constant(expressions, value)) return of_table(analysis, value);
+    if (is_constant(expressions, value)) return of_table(expressions, value);
     if (node == NodeId::kNone) return {Kind::kData};
     const auto of = [&](std::size_t side) {
       return places_of(expressions, expressions.operand(node, side), depth + 1);
@@ -99,13 +99,12 @@ class GridInUnitSquare : public Rule {
   }
 
   /// Equal steps, or both ends of them: what else is between 0 and 1 may have been drawn, to be learnt.
-  static Places of_table(const dataflow::Analysis& analysis, ValueId value) {
+  static Places of_table(const Expressions& expressions, ValueId value) {
     constexpr std::size_t kMost = std::size_t{1} << 18;
     constexpr double kRounding = 1e-4;
-    auto numbers = constant_numbers(analysis, value, kMost);
+    const auto numbers = sorted_numbers(expressions, value, kMost);
     if (!numbers || numbers->empty() || std::ranges::any_of(*numbers, [](double x) { return !std::isfinite(x); }))
       return {};
-    std::ranges::sort(*numbers);
     const double lo = numbers->front(), hi = numbers->back();
     // Width and height.
     if (numbers->size() == 2 && lo > 1) return {Kind::kCounted, lo, hi};

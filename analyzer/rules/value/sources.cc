@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
 #include <string>
@@ -295,6 +296,14 @@ std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& an
   if (tensor == nullptr || tensor->element_count().value_or(most + 1) > most || !dataflow::may_read(analysis, *tensor))
     return std::nullopt;
   return numbers_of(analysis, *tensor, most);
+}
+
+std::optional<std::vector<double>> sorted_numbers(const Expressions& expressions, ValueId value, std::size_t most) {
+  auto numbers = constant_numbers(expressions.analysis(), value, most);
+  if (!numbers || std::ranges::any_of(*numbers, [](double number) { return std::isnan(number); })) return std::nullopt;
+  expressions.charge(numbers->size() * static_cast<std::size_t>(std::bit_width(numbers->size())) / 2);
+  std::ranges::sort(*numbers);
+  return numbers;
 }
 
 std::vector<double> channel_numbers(const Expressions& expressions, ValueId value) {

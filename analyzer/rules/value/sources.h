@@ -42,6 +42,9 @@ std::optional<double> number_of(const Operand& operand);
 std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
                                                     std::size_t most = 4096);
 std::optional<std::vector<double>> constant_numbers(const losses::Expressions& expressions, ValueId value);
+/// The same from the smallest to the largest; nullopt where one of them is not a number.
+std::optional<std::vector<double>> sorted_numbers(const losses::Expressions& expressions, ValueId value,
+                                                  std::size_t most = 4096);
 /// One number for all channels of a picture, or one for each, before it was stretched; none where there are more
 /// than 16.
 std::vector<double> channel_numbers(const losses::Expressions& expressions, ValueId value);

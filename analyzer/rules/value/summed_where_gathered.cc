@@ -67,11 +67,8 @@ class SummedWhereGathered : public Rule {
   static bool is_end_of_edges(const Expressions& expressions, ValueId places) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const DimPool& pool = analysis.facts().dims();
-    if (auto numbers = constant_numbers(expressions, places)) {
-      std::ranges::sort(*numbers);
-      expressions.charge(numbers->size());
+    if (const auto numbers = sorted_numbers(expressions, places))
       return std::ranges::adjacent_find(*numbers) != numbers->end();
-    }
     const NodeId pick = expressions.producer(places);
     const Opcode opcode = expressions.op(pick);
     if (opcode == Opcode::kGather || opcode == Opcode::kSlice || opcode == Opcode::kSplit) {
