@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,12 +28,17 @@ class SumAlwaysTheSame : public Rule {
     each_node(view, out, {Opcode::kReduceSum, Opcode::kReduceMean},
               [&](const Expressions& expressions, const NodeCall& call) {
                 const ValueId summed = before_casts(expressions, call.operand(0).value());
+                if (has_probabilities && expressions.op_of(summed) == Opcode::kMul)
+                  check_weighed(expressions, call, expressions.producer(summed), out);
                 if (!may_be_either(expressions, expressions.producer(summed))) return;
                 const auto axes = expressions.axes_of(call.id());
                 if (!axes || axes->empty()) return;
                 if (has_probabilities) check_probabilities(expressions, call, summed, *axes, out);
                 check_deviations(expressions, call, summed, *axes, out);
               });
+    if (has_probabilities)
+      each_node(view, out, {Opcode::kEinsum},
+                [&](const Expressions& expressions, const NodeCall& call) { check_einsum(expressions, call, out); });
   }
 
  private:
@@ -74,6 +80,91 @@ class SumAlwaysTheSame : public Rule {
                                       call.op_name(), axis, number, NodeCall(call.analysis(), softmax->node).op_name()))
         .note_at(softmax->node, "they are normalised along that axis here")
         .fix("normalise along the axis of the classes, or sum along another axis");
+  }
+
+  /// Probabilities times a table that is the same for all that their softmax compares, as the heights of rows are along
+  /// a row: what is added up is the table.
+  static void check_weighed(const Expressions& expressions, const NodeCall& call, NodeId product, Reporter& out) {
+    const auto axes = expressions.axes_of(call.id());
+    const std::size_t rank = expressions.dims(expressions.result(product)).size();
+    if (!axes || axes->size() < 2 || axes->size() >= rank) return;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId table = expressions.operand(product, side), probabilities = expressions.operand(product, 1 - side);
+      if (table == ValueId::kAbsent || probabilities == ValueId::kAbsent || expressions.number(table)) continue;
+      const auto axis = normalised_axis(expressions, before_casts(expressions, probabilities));
+      if (!axis || !includes(*axes, {axis->at}) || expressions.dims(probabilities).size() != rank ||
+          extent_from_end(expressions, table, rank - axis->at) != 1 || !is_made_of_numbers(expressions, table, 0))
+        continue;
+      const bool varies = std::ranges::any_of(*axes, [&](std::size_t other) {
+        return other != axis->at && extent_from_end(expressions, table, rank - other) != 1;
+      });
+      if (varies) report_weighed(expressions, call, *axis, table, out);
+    }
+  }
+
+  struct NormalisedAxis {
+    NodeId node = NodeId::kNone;
+    std::size_t at = 0;
+  };
+  static std::optional<NormalisedAxis> normalised_axis(const Expressions& expressions, ValueId probabilities) {
+    const auto softmax = expressions.normalised(probabilities);
+    const auto dims = expressions.dims(probabilities);
+    if (!softmax || softmax->logarithm || softmax->axes.size() != 1 || softmax->axes.front() == 0 ||
+        softmax->axes.front() >= dims.size() ||
+        expressions.analysis().facts().dims().is_constant(dims[softmax->axes.front()], 1))
+      return std::nullopt;
+    return NormalisedAxis{softmax->node, softmax->axes.front()};
+  }
+
+  /// 1 where a value has fewer axes: it is stretched there.
+  static std::int64_t extent_from_end(const Expressions& expressions, ValueId value, std::size_t from_end) {
+    const auto dims = expressions.dims(value);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    return from_end > dims.size() ? 1 : pool.as_constant(dims[dims.size() - from_end]).value_or(0);
+  }
+
+  /// A table, or what is counted and computed of nothing but numbers.
+  static bool is_made_of_numbers(const Expressions& expressions, ValueId value, int depth) {
+    if (value == ValueId::kAbsent || depth > kMaxSteps) return false;
+    value = before_stretch(expressions, value);
+    if (is_constant(expressions, value)) return true;
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) == Opcode::kRange) return true;
+    return with_number(expressions, node) && has_trait(expressions.entry(node), ops::OpTrait::kElementwise) &&
+           is_made_of_numbers(expressions, with_number(expressions, node)->value, depth + 1);
+  }
+
+  static void report_weighed(const Expressions& expressions, const NodeCall& call, const NormalisedAxis& axis,
+                             ValueId table, Reporter& out) {
+    out.report(axis.node, fmt::format("along axis {} the probabilities add up to 1, and {} is the same there: their "
+                                      "product is summed to the same number whatever they are",
+                                      axis.at, Operand(expressions.analysis(), table).name()))
+        .note_at(call.id(), "it is summed here")
+        .fix("normalise over all that is summed: flatten the axes before the softmax");
+  }
+
+  /// "bkhw,h->bk": where w is normalised, every h meets 1.
+  static void check_einsum(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr std::size_t kMaxEquation = 64;
+    const Attribute* equation = call.attribute("equation");
+    if (equation == nullptr || equation->s.size() > kMaxEquation || call.operand_count() != 2) return;
+    std::string text;
+    for (const char c : equation->s)
+      if (c != ' ') text += c;
+    const std::size_t comma = text.find(','), arrow = text.find("->");
+    if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) return;
+    const std::string terms[] = {text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1)};
+    const std::string result = text.substr(arrow + 2);
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId probabilities = before_casts(expressions, call.operand(side).value());
+      const ValueId table = call.operand(1 - side).value();
+      const auto axis = normalised_axis(expressions, probabilities);
+      if (!axis || terms[side].size() != expressions.dims(probabilities).size()) continue;
+      const char letter = terms[side][axis->at];
+      if (terms[1 - side].find(letter) == std::string::npos && result.find(letter) == std::string::npos &&
+          is_made_of_numbers(expressions, table, 0))
+        report_weighed(expressions, call, *axis, table, out);
+    }
   }
 
   /// Whether something is divided by the sum: weights are normalised once more, which changes nothing but a factor.
