@@ -368,7 +368,7 @@ def contrastive_right(self, x, z):
 @step(policy=mlp(4, 3), state=randn(N, 4), act=labels(3, N), adv=randn(N))
 def policy_gradient_without_minus(self, state, act, adv):
     logp = F.log_softmax(self.policy(state), 1).gather(1, act[:, None]).squeeze(1)
-    return (logp * adv).mean()  # fault: no-rule
+    return (logp * adv).mean()  # fault: policy-without-minus
 
 
 # Wrong: the larger one of both objectives bounds nothing; right is `torch.min`.
