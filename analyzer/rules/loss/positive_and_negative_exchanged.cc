@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +60,15 @@ class PositiveAndNegativeExchanged : public Rule {
   }
 
   enum class Naming { kNeither, kPositive, kNegative };
+  static constexpr std::array<std::string_view, 11> kPositive{"pos",     "positive", "positives", "same",
+                                                              "similar", "match",    "matches",   "matching",
+                                                              "matched", "related",  "relevant"};
+  static constexpr std::array<std::string_view, 13> kNegative{
+      "neg",       "negative",   "negatives", "other",     "others",     "different", "dissimilar",
+      "unsimilar", "mismatched", "unmatched", "unrelated", "irrelevant", "impostor"};
+  static bool is_among(std::span<const std::string_view> words, std::string_view word) {
+    return std::ranges::find(words, word) != words.end();
+  }
 
   /// By a part of the name between underscores.
   static Naming naming_of(std::string_view name) {
@@ -65,8 +76,7 @@ class PositiveAndNegativeExchanged : public Rule {
     for (std::size_t at = 0; at <= name.size();) {
       const std::size_t end = std::min(name.find('_', at), name.size());
       const std::string_view part = name.substr(at, end - at);
-      const bool positive = part == "pos" || part == "positive" || part == "positives",
-                 negative = part == "neg" || part == "negative" || part == "negatives";
+      const bool positive = is_among(kPositive, part), negative = is_among(kNegative, part);
       if ((positive || negative) && found != Naming::kNeither) return Naming::kNeither;
       if (positive) found = Naming::kPositive;
       if (negative) found = Naming::kNegative;
@@ -105,13 +115,31 @@ class PositiveAndNegativeExchanged : public Rule {
       side.input = operand;
     };
     if (value == ValueId::kAbsent) return {};
+    value = before_margin(expressions, value);
     walk_back(expressions, value, [&](ValueId, NodeId node) {
+      // The number of samples, of whichever input it was read.
+      if (expressions.op(node) == Opcode::kShape) return false;
       for (const ValueId operand : analysis.operands(node)) visit(operand);
       return !is_mixed;
     });
     if (is_mixed || side.input == ValueId::kAbsent) return {};
     side.kind = kind_of(expressions, value, 0);
     return side;
+  }
+
+  /// A number that is added to one of the two sides.
+  static ValueId before_margin(const Expressions& expressions, ValueId value) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const auto margin = with_number(expressions, node);
+    const bool adds =
+        expressions.op(node) == Opcode::kAdd || (expressions.op(node) == Opcode::kSub && margin && !margin->is_first);
+    return margin && adds ? margin->value : value;
+  }
+
+  static bool is_cosine(const Expressions& expressions, ValueId value) {
+    const auto cosine = cosine_of(expressions, value);
+    return cosine && cosine->both_divided && !cosine->is_of_itself;
   }
 
   /// Sums of squared or absolute differences, and their roots; sums of products, perhaps with biases that are looked
@@ -142,6 +170,12 @@ class PositiveAndNegativeExchanged : public Rule {
       return expressions.op(inner) == Opcode::kMul && !with_number(expressions, inner) ? Kind::kSimilarity
                                                                                        : Kind::kNone;
     }
+    // One less a cosine.
+    if (const ValueId rest = expressions.complement(value);
+        rest != ValueId::kAbsent && opcode == Opcode::kSub && expressions.is_number(first, 1))
+      return kind_of(expressions, rest, depth + 1) == Kind::kSimilarity ? Kind::kDistance : Kind::kNone;
+    if (opcode == Opcode::kDiv || opcode == Opcode::kMatMul || opcode == Opcode::kEinsum)
+      return is_cosine(expressions, value) ? Kind::kSimilarity : Kind::kNone;
     if (opcode == Opcode::kAdd && !with_number(expressions, node)) {
       const auto is_bias = [&](ValueId of) {
         return of != ValueId::kAbsent && expressions.op_of(before_stretch(expressions, of)) == Opcode::kGather;
