@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "analyzer/rules/casts.h"
+#include "analyzer/rules/loss/positions_of_samples.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "passes/losses/broadcasts.h"
 
@@ -27,7 +30,17 @@ class SilentBroadcastInLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    for (const losses::AxisMistake& mistake : axis_mistakes(out)) report_axes(analysis, mistake, out);
+    Visited<NodeId> reported(analysis.meter());
+    for (const losses::AxisMistake& mistake : axis_mistakes(out)) {
+      if (mistake.kind == losses::AxisMistake::Kind::kPositionsOfBatch) reported.insert(mistake.node);
+      report_axes(analysis, mistake, out);
+    }
+    for (const PositionsOfSamples& found : find_positions_of_samples(view, out))
+      if (reported.insert(found.node))
+        report_positions(found.node, rules::described(analysis, found.table), rules::described(analysis, found.data),
+                         "places along axis 1", out)
+            .fix(fmt::format("give {} the shape [1, places, width], and count along the places: arange(x.size(1))",
+                             Operand(analysis, found.table).name()));
     losses::LossAxes& axes = out.shared<losses::LossAxes>();
     const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
       return losses::find_broadcast(axes.expressions, axes.origins, loss).has_value();
@@ -78,9 +91,8 @@ class SilentBroadcastInLoss : public Rule {
                               Operand(analysis, mistake.value).name(), mistake.right,
                               Operand(analysis, mistake.partner).name()));
     } else if (mistake.kind == Kind::kPositionsOfBatch) {
-      out.report(mistake.node, fmt::format("{} has a row for each sample of {}, and the same one for all steps along "
-                                           "axis {}, over which attention goes",
-                                           value, partner, mistake.right))
+      report_positions(mistake.node, value, partner,
+                       fmt::format("steps along axis {}, over which attention goes", mistake.right), out)
           .fix(fmt::format("give {} the shape [1, steps, width], and take as many rows as there are steps",
                            Operand(analysis, mistake.value).name()));
     } else if (mistake.kind == Kind::kWeightsOfClasses) {
@@ -99,6 +111,12 @@ class SilentBroadcastInLoss : public Rule {
           .note_at(mistake.meets, "every sample meets every other one here")
           .fix("multiply element by element and sum over the features: (a * b).sum(1)");
     }
+  }
+
+  static FindingBuilder report_positions(NodeId node, const std::string& table, const std::string& data,
+                                         std::string_view places, Reporter& out) {
+    return out.report(
+        node, fmt::format("{} has a row for each sample of {}, and the same one for all {}", table, data, places));
   }
 
   static void report_in_sum(const dataflow::Analysis& analysis, ValueId output, const losses::LossBroadcast& found,
