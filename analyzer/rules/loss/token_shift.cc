@@ -110,7 +110,9 @@ std::optional<StepShift> step_shift(const Expressions& expressions, const losses
 bool reads_from_the_end(const Expressions& expressions, ValueId scores) {
   Triangles triangles(expressions);
   bool found = false;
-  walk_back(expressions, scores, [&](ValueId, NodeId node) {
+  walk_back(expressions, scores, [&](ValueId value, NodeId node) {
+    // Pads and sizes that are computed, which exporters reverse.
+    if (expressions.analysis().content(value) != nullptr) return false;
     switch (expressions.op(node)) {
       case Opcode::kSoftmax: {
         const auto triangle = triangles.before(node);
