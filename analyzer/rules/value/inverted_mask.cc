@@ -49,10 +49,12 @@ class InvertedMask : public Rule {
       looked = true;
       if (!triangles) triangles.emplace(expressions);
       const auto triangle = triangles->before(call.id());
-      if (triangle && triangle->hides_row) {
+      if (triangle && triangle->hides_row &&
+          (triangle->is_infinite || (!triangle->hides_past && only_weighs(expressions, call.result())))) {
         out.report(triangle->node,
-                   "the mask hides each position from itself, and one of them sees nothing: the softmax of its scores "
-                   "is NaN")
+                   fmt::format("the mask hides each position from itself, and one of them sees {}",
+                               triangle->is_infinite ? "nothing: the softmax of its scores is NaN"
+                                                     : "all others alike: where all scores are hidden, none is"))
             .note_at(triangle->softmax, "the scores are normalised here")
             .cause("row")
             .fix("leave the diagonal out of what is hidden: triu(ones, 1), Trilu with k = 1");
@@ -61,7 +63,10 @@ class InvertedMask : public Rule {
       if (triangle && triangle->hides_past) future.push_back(*triangle);
       hides_future = hides_future || (triangle && !triangle->hides_past);
       if (has_masks) check_key_mask(expressions, call, kept, out);
+      check_steps(expressions, call, out);
     });
+    each_node(view, out, {Opcode::kReduceMax},
+              [&](const Expressions& expressions, const NodeCall& call) { check_steps(expressions, call, out); });
     check_means(view, out);
     // A model that reads in both directions has one of each, and one that reads from the end predicts earlier steps.
     if (hides_future || future.empty() || predicts_earlier(view, out)) return;
@@ -73,6 +78,60 @@ class InvertedMask : public Rule {
   }
 
  private:
+  /// The weights of a softmax, of which products with values are the only users: no row is left out later.
+  static bool only_weighs(const Expressions& expressions, ValueId weights) {
+    constexpr int kMaxSteps = 6;
+    for (int step = 0; step < kMaxSteps && weights != ValueId::kAbsent; ++step) {
+      const auto users = expressions.users(weights);
+      const auto is_product = [&](NodeId user) {
+        const Opcode opcode = expressions.op(user);
+        return opcode == Opcode::kMatMul || opcode == Opcode::kEinsum;
+      };
+      if (!users.empty() && std::ranges::all_of(users, is_product)) return true;
+      if (users.size() != 1) return false;
+      const Opcode opcode = expressions.op(users[0]);
+      if (!ops::keeps_elements(opcode) && opcode != Opcode::kDropout && opcode != Opcode::kCast) return false;
+      weights = expressions.result(users[0]);
+    }
+    return false;
+  }
+
+  /// A softmax or a maximum, before which the steps of each sequence are hidden and what fills it up is not, or all
+  /// words but one.
+  static void check_steps(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const auto hidden = hidden_scores(expressions, call.operand(0).value());
+    if (!hidden || !hidden->hides_true) {
+      if (hidden)
+        if (const auto word = is_one_word(expressions, hidden->condition);
+            word && (word->number == 0 || word->number == 1))
+          report_steps(
+              call, *hidden,
+              fmt::format("all words of {} but those that are {}", Operand(analysis, word->words).name(), word->number),
+              fmt::format("hide where they are {0}: tokens == {0}", word->number), out);
+      return;
+    }
+    const auto steps = step_mask(expressions, expressions.producer(hidden->condition));
+    // A number of steps that come first may be of padding or of a prompt.
+    if (steps && is_named_length(analysis.model().name_of(steps->lengths)))
+      report_steps(call, *hidden,
+                   fmt::format("the steps before the end that {} gives", Operand(analysis, steps->lengths).name()),
+                   "hide from the end on: steps >= lengths", out);
+  }
+
+  static void report_steps(const NodeCall& call, const HiddenScores& hidden, std::string_view what,
+                           std::string_view cure, Reporter& out) {
+    out.report(hidden.node, fmt::format("{} are hidden, and padding alone is seen", what))
+        .note_at(call.id(), call.is(Opcode::kSoftmax) ? "the scores are normalised here" : "the largest is taken here")
+        .cause("steps")
+        .fix(std::string(cure));
+  }
+
+  static bool is_named_length(std::string_view name) {
+    return has_ending(name, "len") || has_ending(name, "lens") || has_ending(name, "length") ||
+           has_ending(name, "lengths");
+  }
+
   static bool predicts_earlier(const ModelView& view, Reporter& out) {
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     return std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {

@@ -93,6 +93,94 @@ bool has_ending(std::string_view name, std::string_view ending) {
          std::ranges::equal(name.substr(name.size() - ending.size()), ending, {}, lower);
 }
 
+namespace {
+
+/// A condition before Not, Cast to bool and stretching.
+HiddenScores before_negation(const Expressions& expressions, HiddenScores found) {
+  constexpr int kMaxNegations = 4;
+  for (int step = 0; step < kMaxNegations && found.condition != ValueId::kAbsent; ++step) {
+    found.condition = before_stretch(expressions, found.condition);
+    if (expressions.op_of(found.condition) != Opcode::kNot) break;
+    found.condition = expressions.operand(expressions.producer(found.condition), 0);
+    found.hides_true = !found.hides_true;
+  }
+  return found;
+}
+
+/// 0 or -1e9, as a condition has it: chosen, or a product with what the condition has been cast to.
+std::optional<HiddenScores> added_to_scores(const Expressions& expressions, ValueId added) {
+  if (added == ValueId::kAbsent) return std::nullopt;
+  NodeId node = expressions.producer(before_stretch(expressions, added));
+  if (const auto same = with_number(expressions, node);
+      same && expressions.op(node) == Opcode::kMul && same->number == 1)
+    node = expressions.producer(before_stretch(expressions, same->value));
+  const ValueId first = expressions.operand(node, 0);
+  if (expressions.op(node) == Opcode::kWhere) {
+    // A table that is filled with one number, too.
+    const auto number_at = [&](std::size_t operand) {
+      const ValueId value = expressions.operand(node, operand);
+      if (value == ValueId::kAbsent) return 1.0;
+      const Range& range = expressions.analysis().fact(value).range;
+      return expressions.number(value).value_or(range.lo == range.hi && !range.nan ? range.lo : 1);
+    };
+    const double at_true = number_at(1), at_false = number_at(2);
+    if ((at_true != 0 || at_false > kHiddenScore) && (at_false != 0 || at_true > kHiddenScore)) return std::nullopt;
+    return before_negation(expressions, {node, first, at_true != 0});
+  }
+  const auto scaled = with_number(expressions, node);
+  if (expressions.op(node) != Opcode::kMul || !scaled || scaled->number > kHiddenScore) return std::nullopt;
+  const ValueId rest = rest_of(expressions, before_stretch(expressions, scaled->value));
+  const ValueId mask = rest == ValueId::kAbsent ? before_stretch(expressions, scaled->value) : rest;
+  if (!expressions.analysis().fact(mask).dtypes.proves(DTypeSet(DType::kBool))) return std::nullopt;
+  return before_negation(expressions, {node, mask, rest == ValueId::kAbsent});
+}
+
+}  // namespace
+
+std::optional<HiddenScores> hidden_scores(const Expressions& expressions, ValueId scores) {
+  constexpr int kMaxStepsBack = 8;
+  for (int step = 0; step < kMaxStepsBack && scores != ValueId::kAbsent; ++step) {
+    const NodeId node = expressions.producer(scores);
+    const Opcode opcode = expressions.op(node);
+    if (opcode == Opcode::kWhere) {
+      const bool hides_true = expressions.number(expressions.operand(node, 1)).value_or(0) <= kHiddenScore,
+                 hides_false = expressions.number(expressions.operand(node, 2)).value_or(0) <= kHiddenScore;
+      if (hides_true == hides_false) return std::nullopt;
+      return before_negation(expressions, {node, expressions.operand(node, 0), hides_true});
+    }
+    if (opcode == Opcode::kAdd) {
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+        if (auto found = added_to_scores(expressions, expressions.operand(node, side))) {
+          found->node = node;
+          return found;
+        }
+      return std::nullopt;
+    }
+    const auto scaled = with_number(expressions, node);
+    if ((opcode == Opcode::kMul || opcode == Opcode::kDiv) && scaled)
+      scores = scaled->value;
+    else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast)
+      scores = expressions.operand(node, 0);
+    else
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<OneWord> is_one_word(const Expressions& expressions, ValueId condition) {
+  const NodeId node = expressions.producer(condition);
+  const auto compared = with_number(expressions, node);
+  if (expressions.op(node) != Opcode::kEqual || !compared) return std::nullopt;
+  const ValueId words = before_stretch(expressions, compared->value);
+  const dataflow::Analysis& analysis = expressions.analysis();
+  if (!is_input(analysis, words) || !analysis.fact(words).dtypes.proves(DTypeSet::integers())) return std::nullopt;
+  for (const NodeId user : expressions.users(words))
+    if (expressions.op(user) == Opcode::kGather && expressions.operand(user, 1) == words &&
+        analysis.fact(expressions.operand(user, 0)).dtypes.proves(DTypeSet::floats()))
+      return OneWord{words, compared->number};
+  return std::nullopt;
+}
+
 bool counts_steps(const Expressions& expressions, ValueId lengths) {
   constexpr std::size_t kMaxValues = 12;
   std::vector<ValueId> pending{lengths};
@@ -263,13 +351,13 @@ std::optional<Triangle> Triangles::before(NodeId softmax) {
       if (std::isinf(low) && is_hidden(0, 0).value_or(false)) {
         // Of a constant the rule about domains says so.
         const bool is_table = constant_numbers(expressions_, before_stretch(expressions_, first)).has_value();
-        if (!is_table && hides_whole_row(is_hidden, extent)) return Triangle{node, softmax, false, true};
+        if (!is_table && hides_whole_row(is_hidden, extent)) return Triangle{node, softmax, false, true, true};
         return std::nullopt;
       }
       auto found = known_.find({first, hides_true});
       if (found == known_.end())
         found = known_.emplace(std::pair(first, hides_true), side_of_diagonal(is_hidden, extent)).first;
-      if (found->second) return Triangle{node, softmax, *found->second};
+      if (found->second) return Triangle{node, softmax, *found->second, hides_whole_row(is_hidden, extent)};
       scores = hides_true ? third : second;
     } else if (opcode == Opcode::kAdd) {
       const auto hidden_by = [&](ValueId mask) {
@@ -284,7 +372,13 @@ std::optional<Triangle> Triangles::before(NodeId softmax) {
         return side;
       };
       for (const ValueId mask : {first, second})
-        if (const auto past = hidden_by(mask)) return Triangle{node, softmax, *past};
+        if (const auto past = hidden_by(mask)) {
+          const auto is_hidden = [&](std::int64_t i, std::int64_t k) -> std::optional<bool> {
+            const auto added = elements.at(mask, i, k);
+            return added && !std::isinf(*added) ? std::optional(*added <= kHiddenScore) : std::nullopt;
+          };
+          return Triangle{node, softmax, *past, hides_whole_row(is_hidden, extent)};
+        }
       scores = first;
     } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
       const auto scaled = with_number(expressions_, node);

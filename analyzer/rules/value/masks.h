@@ -30,6 +30,21 @@ struct StepMask {
 };
 std::optional<StepMask> step_mask(const losses::Expressions& expressions, NodeId node);
 
+/// A condition that hides scores where it holds, or where it does not: -1e9 is put in their place or added to them.
+struct HiddenScores {
+  NodeId node = NodeId::kNone;           ///< puts it there
+  ValueId condition = ValueId::kAbsent;  ///< bool, before it was negated and stretched
+  bool hides_true = false;
+};
+std::optional<HiddenScores> hidden_scores(const losses::Expressions& expressions, ValueId scores);
+
+/// Numbers of words that are looked up in a table, and compared with the number of one of them.
+struct OneWord {
+  ValueId words = ValueId::kAbsent;  ///< an integer input, as it is
+  double number = 0;
+};
+std::optional<OneWord> is_one_word(const losses::Expressions& expressions, ValueId condition);
+
 /// 0, 1, 2, ... are compared with it: those below it are the steps.
 bool counts_steps(const losses::Expressions& expressions, ValueId lengths);
 
@@ -67,7 +82,8 @@ bool is_triangle_of_ones(const losses::Expressions& expressions, ValueId mask);
 struct Triangle {
   NodeId node = NodeId::kNone, softmax = NodeId::kNone;
   bool hides_past = false;
-  bool hides_row = false;  ///< with minus infinity, of the first or last position all
+  bool hides_row = false;  ///< of the first or last position all
+  bool is_infinite = false;
 };
 
 class Triangles {
