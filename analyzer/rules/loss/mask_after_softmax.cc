@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -25,7 +28,8 @@ class MaskAfterSoftmax : public Rule {
       const auto axes = expressions.axes_of(call.id());
       if (!axes || axes->size() != 1 || is_masked_before(expressions, call.operand(0).value())) return;
       for (const NodeId user : expressions.users(call.result()))
-        if (expressions.op(user) == Opcode::kMul) check_product(expressions, call, user, axes->front(), out);
+        if (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kWhere)
+          check_product(expressions, call, user, axes->front(), out);
     });
   }
 
@@ -33,38 +37,88 @@ class MaskAfterSoftmax : public Rule {
   static void check_product(const Expressions& expressions, const NodeCall& softmax, NodeId product, std::size_t axis,
                             Reporter& out) {
     const dataflow::Analysis& analysis = softmax.analysis();
-    const ValueId mask = expressions.beside(product, softmax.result()), weights = expressions.result(product);
+    const ValueId weights = expressions.result(product);
+    const ValueId mask = expressions.op(product) == Opcode::kWhere
+                             ? chosen_weights(expressions, product, softmax.result())
+                             : expressions.beside(product, softmax.result());
     if (mask == ValueId::kAbsent || weights == ValueId::kAbsent || !is_given_mask(expressions, mask)) return;
     // It says which of the weights of a row count, and not which rows do.
     const auto dims = expressions.dims(softmax.result()), own = expressions.dims(mask);
     const std::size_t behind = dims.size() - axis;
     if (own.size() < behind || analysis.facts().dims().is_constant(own[own.size() - behind], 1)) return;
-    const auto users = expressions.users(weights);
-    const bool only_weigh = !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
-      const Opcode opcode = expressions.op(user);
-      return (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) && expressions.operand(user, 0) == weights;
-    });
-    if (!only_weigh || analysis.model().value(weights).is_output) return;
+    if (!only_weigh(expressions, weights, axis) || analysis.model().value(weights).is_output) return;
     out.report(product, fmt::format("{} removes weights after the softmax: the others add up to less than 1",
                                     Operand(analysis, mask).name()))
         .note_at(softmax.id(), "the weights add up to 1 here, with those that are removed")
         .fix("put -inf where the mask hides before the softmax: masked_fill(~mask, -inf)");
   }
 
-  /// An input of bool, or one that is called a mask, and steps before a length.
+  /// The condition of a Where that puts 0 in place of some of the weights.
+  static ValueId chosen_weights(const Expressions& expressions, NodeId choice, ValueId weights) {
+    const ValueId yes = expressions.operand(choice, 1), no = expressions.operand(choice, 2);
+    const bool puts_zero =
+        (yes == weights && expressions.is_number(no, 0)) || (no == weights && expressions.is_number(yes, 0));
+    return puts_zero ? expressions.operand(choice, 0) : ValueId::kAbsent;
+  }
+
+  /// What reads the weights sums values along the axis of the softmax, each times its weight.
+  static bool only_weigh(const Expressions& expressions, ValueId weights, std::size_t axis) {
+    constexpr int kMaxViews = 4;
+    auto users = expressions.users(weights);
+    for (int step = 0; step < kMaxViews && users.size() == 1; ++step) {
+      // A column of weights beside features: the axis stays in its place.
+      const NodeId view = users[0];
+      const ValueId result = expressions.result(view);
+      const auto before = expressions.dims(weights), after = expressions.dims(result);
+      const DimPool& pool = expressions.analysis().facts().dims();
+      if (!ops::keeps_elements(expressions.op(view)) || axis >= after.size() || after.size() < before.size() ||
+          !pool.equal(before[axis], after[axis]))
+        break;
+      weights = result;
+      users = expressions.users(weights);
+    }
+    return !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
+      const Opcode opcode = expressions.op(user);
+      if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return expressions.operand(user, 0) == weights;
+      return opcode == Opcode::kMul && is_summed_along(expressions, expressions.result(user), axis);
+    });
+  }
+
+  static bool is_summed_along(const Expressions& expressions, ValueId products, std::size_t axis) {
+    if (products == ValueId::kAbsent) return false;
+    const auto users = expressions.users(products);
+    const auto sums = [&](NodeId user) {
+      const auto axes = expressions.axes_of(user);
+      return expressions.op(user) == Opcode::kReduceSum && axes && axes->size() == 1 && axes->front() == axis;
+    };
+    return expressions.dims(products).size() >= 3 && !users.empty() && std::ranges::all_of(users, sums);
+  }
+
+  /// An input of bool, or one that is called a mask, steps before a length, and words that are or are not padding.
   static bool is_given_mask(const Expressions& expressions, ValueId mask) {
-    const ValueId source = before_stretch(expressions, mask);
-    const dataflow::Analysis& analysis = expressions.analysis();
-    NodeId node = expressions.producer(source);
-    if (step_mask(expressions, node) || is_triangle_of_ones(expressions, source)) return true;
-    ValueId given = source;
-    if (expressions.op(node) == Opcode::kNot) given = before_stretch(expressions, expressions.operand(node, 0));
-    return is_input(analysis, given) && is_mask(expressions, given);
+    ValueId source = before_stretch(expressions, mask);
+    if (expressions.op_of(source) == Opcode::kNot)
+      source = before_stretch(expressions, expressions.operand(expressions.producer(source), 0));
+    if (is_one_word(expressions, source)) return true;
+    if (step_mask(expressions, expressions.producer(source)) || is_triangle_of_ones(expressions, source)) return true;
+    return is_input(expressions.analysis(), source) && is_mask(expressions, source);
   }
 
   static bool has_mask(const Expressions& expressions, NodeId product) {
     const ValueId a = expressions.operand(product, 0), b = expressions.operand(product, 1);
     return (a != ValueId::kAbsent && is_mask(expressions, a)) || (b != ValueId::kAbsent && is_mask(expressions, b));
+  }
+
+  /// A constant that hides nothing, such as the bias of a layer.
+  static bool adds_bias(const Expressions& expressions, NodeId sum) {
+    constexpr double kHides = -1e3;
+    constexpr std::size_t kMost = 4096;
+    return std::ranges::any_of(
+        std::array{expressions.operand(sum, 0), expressions.operand(sum, 1)}, [&](ValueId value) {
+          const auto bounds =
+              value == ValueId::kAbsent ? std::nullopt : constant_bounds(expressions.analysis(), value, kMost);
+          return bounds && bounds->first > kHides;
+        });
   }
 
   static bool is_masked_before(const Expressions& expressions, ValueId scores) {
@@ -73,8 +127,8 @@ class MaskAfterSoftmax : public Rule {
     walk_back(expressions, scores, [&](ValueId, NodeId node) {
       const Opcode opcode = expressions.op(node);
       if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return false;
-      found |=
-          opcode == Opcode::kWhere || opcode == Opcode::kAdd || (opcode == Opcode::kMul && has_mask(expressions, node));
+      found |= opcode == Opcode::kWhere || (opcode == Opcode::kAdd && !adds_bias(expressions, node)) ||
+               (opcode == Opcode::kMul && has_mask(expressions, node));
       return !found;
     });
     return found;
