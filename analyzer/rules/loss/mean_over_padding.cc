@@ -23,11 +23,15 @@ class MeanOverPadding : public Rule {
               "a mean over steps that a mask chooses, whose divisor counts other steps as well"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, {Opcode::kReduceMean},
-              [&](const Expressions& expressions, const NodeCall& call) { check_mean(expressions, call, out); });
+    each_node(view, out, {Opcode::kReduceMean}, [&](const Expressions& expressions, const NodeCall& call) {
+      check_mean(expressions, call, call.id(), out);
+    });
     if (!has_node(out, {Opcode::kReduceSum})) return;
-    each_node(view, out, {Opcode::kDiv},
-              [&](const Expressions& expressions, const NodeCall& call) { check_divisor(expressions, call, out); });
+    each_node(view, out, {Opcode::kDiv}, [&](const Expressions& expressions, const NodeCall& call) {
+      check_divisor(expressions, call, out);
+      if (const NodeId sum = divided_by_extent(expressions, call.id()); sum != NodeId::kNone)
+        check_mean(expressions, call, sum, out);
+    });
   }
 
  private:
@@ -37,8 +41,21 @@ class MeanOverPadding : public Rule {
     ValueId mask = ValueId::kAbsent;     ///< of bool
   };
 
-  static void check_mean(const Expressions& expressions, const NodeCall& call, Reporter& out) {
-    const NodeId product = expressions.producer(before_stretch(expressions, call.operand(0).value()));
+  /// A sum along one axis, which is divided by the extent of that axis: a mean that is written out.
+  static NodeId divided_by_extent(const Expressions& expressions, NodeId quotient) {
+    const auto divided = with_number(expressions, quotient);
+    if (!divided || divided->is_first) return NodeId::kNone;
+    const NodeId sum = expressions.producer(before_stretch(expressions, divided->value));
+    const auto axes = expressions.op(sum) == Opcode::kReduceSum ? expressions.axes_of(sum) : std::nullopt;
+    const auto dims = expressions.dims(expressions.operand(sum, 0));
+    if (!axes || axes->size() != 1 || axes->front() >= dims.size()) return NodeId::kNone;
+    const auto extent = expressions.analysis().facts().dims().as_constant(dims[axes->front()]);
+    return extent && static_cast<double>(*extent) == divided->number ? sum : NodeId::kNone;
+  }
+
+  /// `mean` gives it, of what `reduction` sums up.
+  static void check_mean(const Expressions& expressions, const NodeCall& mean, NodeId reduction, Reporter& out) {
+    const NodeId product = expressions.producer(before_stretch(expressions, expressions.operand(reduction, 0)));
     const Opcode opcode = expressions.op(product);
     std::optional<Padding> padding;
     ValueId factor = ValueId::kAbsent;
@@ -53,21 +70,51 @@ class MeanOverPadding : public Rule {
       factor = expressions.operand(product, 0);
     }
     if (!padding) {
+      factor = mask_of_losses(expressions, product);
+      if (factor != ValueId::kAbsent) {
+        const ValueId mask = before_stretch(expressions, factor);
+        padding = Padding{mask, mask};
+      }
+    }
+    if (!padding) {
       factor = given_mask(expressions, product);
-      if (factor == ValueId::kAbsent || !pools_steps(expressions, call)) return;
+      if (factor == ValueId::kAbsent || !pools_steps(expressions, mean, reduction)) return;
       const ValueId mask = before_stretch(expressions, factor);
       padding = Padding{mask, mask};
     }
-    if (!padding || !reduces_steps(expressions, call.id(), factor) ||
-        is_scaled_back(expressions, call.result(), *padding))
+    if (!padding || !reduces_steps(expressions, reduction, factor) ||
+        is_scaled_back(expressions, mean.result(), *padding))
       return;
-    const dataflow::Analysis& analysis = call.analysis();
-    out.report(call.id(), fmt::format("the mean counts the steps that {} has made 0: the longer the padding, the "
+    const dataflow::Analysis& analysis = mean.analysis();
+    out.report(mean.id(), fmt::format("the mean counts the steps that {} has made 0: the longer the padding, the "
                                       "smaller it is",
                                       Operand(analysis, factor).name()))
         .note_at(expressions.producer(padding->mask == padding->lengths ? factor : padding->mask),
                  fmt::format("{} says which steps count", Operand(analysis, padding->lengths).name()))
         .fix("divide the sum by the number of steps that count");
+  }
+
+  /// A mask [N, T] that is an input, times the losses of classes [N, T] of all steps.
+  static ValueId mask_of_losses(const Expressions& expressions, NodeId product) {
+    constexpr int kMaxSteps = 4;
+    if (expressions.op(product) != Opcode::kMul || expressions.dims(expressions.result(product)).size() != 2)
+      return ValueId::kAbsent;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId factor = expressions.operand(product, side);
+      ValueId each = expressions.operand(product, 1 - side);
+      if (factor == ValueId::kAbsent || !is_mask(expressions, factor) || expressions.dims(factor).size() != 2 ||
+          !is_input(expressions.analysis(), before_stretch(expressions, factor)))
+        continue;
+      for (int step = 0; step < kMaxSteps && each != ValueId::kAbsent; ++step) {
+        const NodeId node = expressions.producer(each);
+        const ops::OpEntry* entry = expressions.entry(node);
+        if (entry != nullptr && entry->loss() && expressions.dims(expressions.operand(node, 0)).size() >= 2)
+          return factor;
+        if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kNeg) break;
+        each = expressions.operand(node, 0);
+      }
+    }
+    return ValueId::kAbsent;
   }
 
   /// A mask [N, T] that is an input, beside vectors [N, T, D] that it multiplies or chooses.
@@ -97,8 +144,8 @@ class MeanOverPadding : public Rule {
   }
 
   /// A mean over the steps alone, of which a layer reads one vector for each sample.
-  static bool pools_steps(const Expressions& expressions, const NodeCall& mean) {
-    const auto axes = expressions.axes_of(mean.id());
+  static bool pools_steps(const Expressions& expressions, const NodeCall& mean, NodeId reduction) {
+    const auto axes = expressions.axes_of(reduction);
     return axes && axes->size() == 1 && axes->front() == 1 && is_read_by_layer(expressions, mean.result());
   }
 
