@@ -10,6 +10,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
+#include "passes/losses/axis_way.h"
 #include "passes/losses/normalised_axes.h"
 
 namespace tensorlint::rules {
@@ -206,16 +207,54 @@ class SoftmaxOverBatchAxis : public Rule {
     const bool is_operator = loss.evidence == losses::LossEvidence::kOperator;
     if (is_operator || !ops::takes_class_indices(loss.kind)) {
       if (is_operator && loss.kind == ops::LossKind::kCrossEntropy) return std::nullopt;
-      const ValueId value = before_guard(expressions, loss.prediction);
+      // Of [N, T, C] that became [N * T, C] as well.
+      const auto classes = classes_of_operator(expressions, loss);
+      const ValueId value = classes ? classes->value : before_guard(expressions, loss.prediction);
       auto found = expressions.normalised(value);
       // The logarithm of probabilities, in front of a loss of logarithms.
       if (!found && expressions.op_of(value) == ops::Opcode::kLog)
-        found = expressions.normalised(expressions.operand(expressions.producer(value), 0));
+        found = expressions.normalised(before_guard(expressions, expressions.operand(expressions.producer(value), 0)));
       return found;
     }
     for (const NodeId node : loss.nodes)
       if (auto found = expressions.normalised(expressions.result(node)); found && found->scores == loss.prediction)
         return found;
+    return std::nullopt;
+  }
+
+  struct Classes {
+    ValueId value;
+    std::size_t axis;
+  };
+
+  /// What an operator takes class indices of, before views and the logarithm, and the axis of its classes there.
+  static std::optional<Classes> classes_of_operator(const losses::Expressions& expressions,
+                                                    const losses::LossSite& loss) {
+    if (loss.evidence != losses::LossEvidence::kOperator || !ops::takes_class_indices(loss.kind)) return std::nullopt;
+    const losses::AxisWay way(expressions);
+    // A loss of PyTorch takes a single row of scores, too.
+    Classes found{loss.prediction, expressions.dims(loss.prediction).size() == 1 ? 0U : 1U};
+    for (int step = 0; step < kMaxSteps && found.value != ValueId::kAbsent; ++step) {
+      if (expressions.normalised(found.value)) return found;
+      const NodeId node = expressions.producer(found.value);
+      const ops::Opcode opcode = expressions.op(node);
+      const ValueId before = expressions.operand(node, 0);
+      if (opcode == ops::Opcode::kLog) {
+        found.value = before_guard(expressions, before);
+        if (expressions.dims(found.value).size() != expressions.dims(before).size()) return std::nullopt;
+        continue;
+      }
+      const bool keeps_axes = opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kCast;
+      if (!keeps_axes && !keeps_elements(opcode) && opcode != ops::Opcode::kTranspose) break;
+      std::optional<std::size_t> at;
+      if (keeps_axes) at = found.axis;
+      const std::size_t rank = expressions.dims(before).size();
+      for (std::size_t i = 0; i < rank && !at; ++i)
+        if (const auto kept = way.follow(node, 0, i); kept.fate == losses::AxisFate::kKept && kept.axis == found.axis)
+          at = i;
+      if (!at) break;
+      found = {before, *at};
+    }
     return std::nullopt;
   }
 
@@ -298,17 +337,9 @@ class SoftmaxOverBatchAxis : public Rule {
   static std::optional<std::size_t> class_axis(const losses::Expressions& expressions, const losses::LossSite& loss,
                                                const losses::Normalised& softmax) {
     if (loss.evidence == losses::LossEvidence::kOperator && ops::takes_class_indices(loss.kind)) {
-      // Behind a view the axes are other ones.
-      ValueId value = loss.prediction;
-      const auto keeps_axes = [&](ops::Opcode opcode) {
-        return opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kLog;
-      };
-      for (int step = 0; step < kMaxSteps && keeps_axes(expressions.op_of(value)); ++step)
-        value = expressions.operand(expressions.producer(value), 0);
-      if (expressions.producer(value) != softmax.node) return std::nullopt;
-      const Fact& scores = expressions.analysis().fact(softmax.scores);
-      // A loss of PyTorch takes a single row of scores, too.
-      return expressions.analysis().facts().dims_of(scores.shape).size() == 1 ? 0 : 1;
+      const auto classes = classes_of_operator(expressions, loss);
+      return classes && expressions.producer(classes->value) == softmax.node ? std::optional(classes->axis)
+                                                                             : std::nullopt;
     }
     if (expressions.op(loss.anchor) != ops::Opcode::kGatherElements) return std::nullopt;
     const Attribute* axis = expressions.analysis().attribute(loss.anchor, "axis");
