@@ -58,15 +58,24 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     if (outputs.empty()) return;
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     std::set<NodeId> known;
-    for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
+    for (const losses::LossSite& loss : view.losses()) {
+      known.insert(loss.nodes.begin(), loss.nodes.end());
+      // check_loss looks at that.
+      if (loss.prediction == ValueId::kAbsent) continue;
+      if (const NodeId squash = expressions.producer(before_stretch(expressions, loss.prediction));
+          expressions.op(squash) == ops::Opcode::kSigmoid)
+        known.insert(squash);
+    }
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
         if (!known.contains(logarithm)) check_logarithm_of_sigmoid(expressions, logarithm, known, out);
+    for (const ValueId output : outputs) check_picked(expressions, output, known, out);
     for (const ValueId output : outputs)
       walk_back(expressions, output, [&](ValueId, NodeId node) {
         if (!known.insert(node).second) return true;
         check_sum_of_exponentials(expressions, node, out);
         check_softmax_of_shares(expressions, node, out);
+        check_sigmoid_of_shares(expressions, node, out);
         return true;
       });
   }
@@ -85,6 +94,76 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         .note_at(first,
                  fmt::format("{} becomes probabilities here", Operand(expressions.analysis(), before.result()).name()))
         .fix("normalise once");
+  }
+
+  /// Minus the mean of the probabilities of the labels, which are picked or are one-hot: a negative log-likelihood
+  /// without the logarithm. With a number added, as in 1 - p, it is a distance.
+  static void check_picked(const losses::Expressions& expressions, ValueId loss, const std::set<NodeId>& known,
+                           Reporter& out) {
+    constexpr std::size_t kMaxTerms = 16;
+    struct Term {
+      ValueId value;
+      double sign;
+      bool is_reduced;
+    };
+    std::vector<Term> terms{{loss, 1, false}};
+    for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
+      const Term term = terms[i];
+      const NodeId node = expressions.producer(term.value);
+      const ops::Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+      if (first == ValueId::kAbsent) continue;
+      if (term.is_reduced && term.sign < 0 && !known.contains(node) && report_picked(expressions, node, out)) return;
+      if (opcode == ops::Opcode::kReduceMean || opcode == ops::Opcode::kReduceSum) {
+        terms.push_back({first, term.sign, true});
+      } else if (ops::keeps_elements(opcode) || opcode == ops::Opcode::kCast) {
+        terms.push_back({first, term.sign, term.is_reduced});
+      } else if (opcode == ops::Opcode::kNeg) {
+        terms.push_back({first, -term.sign, term.is_reduced});
+      } else if ((opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) && numbered &&
+                 (opcode == ops::Opcode::kMul || !numbered->is_first)) {
+        terms.push_back({numbered->value, term.sign * numbered->number, term.is_reduced});
+      } else if ((opcode == ops::Opcode::kAdd || opcode == ops::Opcode::kSub) && !numbered && !term.is_reduced) {
+        terms.push_back({first, term.sign, false});
+        terms.push_back({second, opcode == ops::Opcode::kSub ? -term.sign : term.sign, false});
+      }
+    }
+  }
+
+  static bool report_picked(const losses::Expressions& expressions, NodeId pick, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto is_label = [&](ValueId value) {
+      const ValueId source = value == ValueId::kAbsent ? value : before_stretch(expressions, value);
+      return source != ValueId::kAbsent && is_input(analysis, source) &&
+             analysis.fact(source).dtypes.proves(DTypeSet::integers());
+    };
+    ValueId picked = ValueId::kAbsent;
+    if (expressions.op(pick) == ops::Opcode::kGatherElements && is_label(expressions.operand(pick, 1))) {
+      picked = expressions.operand(pick, 0);
+    } else if (expressions.op(pick) == ops::Opcode::kMul) {
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const ValueId factor = expressions.operand(pick, side);
+        const NodeId hot =
+            factor == ValueId::kAbsent ? NodeId::kNone : expressions.producer(before_stretch(expressions, factor));
+        const ValueId first = expressions.operand(hot, 0), second = expressions.operand(hot, 1);
+        // One exporter compares with the numbers of the classes.
+        const bool is_compared = expressions.op(hot) == ops::Opcode::kEqual &&
+                                 ((is_label(first) && second != ValueId::kAbsent && is_constant(expressions, second)) ||
+                                  (is_label(second) && first != ValueId::kAbsent && is_constant(expressions, first)));
+        if (is_compared || (expressions.op(hot) == ops::Opcode::kOneHot && is_label(first)))
+          picked = expressions.operand(pick, 1 - side);
+      }
+    }
+    const auto softmax = picked == ValueId::kAbsent ? std::nullopt : expressions.normalised(expressions.source(picked));
+    if (!softmax || softmax->logarithm || analysis.taint(picked).has(Aspect::kValue)) return false;
+    const Operand shares(analysis, picked);
+    out.report(pick, fmt::format("the loss is minus the mean of probabilities in {}, and not of their logarithms: it "
+                                 "is flat where the model is most wrong",
+                                 shares.name()))
+        .note_at(softmax->node, fmt::format("{} becomes probabilities here", shares.name()))
+        .fix("take the logarithm first: log_softmax");
+    return true;
   }
 
   /// logsumexp over the classes of probabilities: between 1 and 1 + log(classes), whatever the scores are.
@@ -135,6 +214,22 @@ class ProbabilitiesIntoLogitLoss : public Rule {
                                  NodeCall(expressions.analysis(), node).op_name(), shares.name(),
                                  NodeCall(expressions.analysis(), softmax->node).op_name()))
         .note_at(softmax->node, fmt::format("{} becomes probabilities here", shares.name()))
+        .fix("leave one of the two out");
+  }
+
+  /// A sigmoid of what is between 0 and 1 already: between 0.5 and 0.73 afterwards.
+  static void check_sigmoid_of_shares(const losses::Expressions& expressions, NodeId node, Reporter& out) {
+    if (expressions.op(node) != ops::Opcode::kSigmoid || expressions.operand(node, 0) == ValueId::kAbsent) return;
+    const ValueId value = before_stretch(expressions, expressions.operand(node, 0));
+    const NodeId first = expressions.producer(value);
+    const auto softmax = expressions.normalised(value);
+    if (expressions.op(first) != ops::Opcode::kSigmoid && (!softmax || softmax->logarithm)) return;
+    if (expressions.analysis().taint(value).has(Aspect::kValue)) return;
+    const Operand shares(expressions.analysis(), value);
+    out.report(node, fmt::format("{} of {}, which {} has already put between 0 and 1",
+                                 NodeCall(expressions.analysis(), node).op_name(), shares.name(),
+                                 NodeCall(expressions.analysis(), first).op_name()))
+        .note_at(first, fmt::format("{} becomes probabilities here", shares.name()))
         .fix("leave one of the two out");
   }
 
@@ -219,6 +314,17 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         (opcode == ops::Opcode::kOther && has_trait(expressions.entry(node), ops::OpTrait::kElementwise));
     if (!hinge || before == ValueId::kAbsent || analysis.taint(value).has(Aspect::kValue)) return;
     const Range &after = analysis.fact(value).range, &given = analysis.fact(before).range;
+    if (opcode == ops::Opcode::kOther && after.lo < -0.9 && after.lo >= -1.01 && after.hi > 0.9 && after.hi <= 1.01 &&
+        given.lo < -2 && given.hi > 2) {
+      const NodeCall call(analysis, node);
+      out.report(loss.anchor,
+                 fmt::format("{} applies {} to {}, which {} keeps between -1 and 1: no class gets a high "
+                             "probability",
+                             ops::to_text(loss.kind), normaliser, Operand(analysis, scores).name(), call.op_name()))
+          .note_at(node, "the scores are bounded here")
+          .fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()));
+      return;
+    }
     if (after.lo != 0 || !std::isinf(after.hi) || given.lo >= 0) return;
     const NodeCall call(analysis, node);
     out.report(loss.anchor,
