@@ -178,7 +178,8 @@ class BroadcastFinder {
   }
 
   bool is_moved_input(ValueId value) const {
-    for (int step = 0; step < kMaxBroadcastSteps && keeps_elements(expressions_.op_of(expressions_.source(value))); ++step)
+    for (int step = 0; step < kMaxBroadcastSteps && keeps_elements(expressions_.op_of(expressions_.source(value)));
+         ++step)
       value = expressions_.operand(expressions_.producer(expressions_.source(value)), 0);
     return is_input(value);
   }
@@ -269,6 +270,9 @@ class SumFinder {
       case Opcode::kNot:
         add(a, linear);
         break;
+      case Opcode::kExp:
+        if (is_bounded_ratio(expressions_.result(node))) add(a, false);
+        break;
       case Opcode::kAnd:
       case Opcode::kOr:
       case Opcode::kXor:
@@ -296,6 +300,16 @@ class SumFinder {
         break;
     }
     return std::nullopt;
+  }
+
+  /// Kept close to 1, as the ratio of the probabilities of an action under two policies: no similarity of pairs.
+  bool is_bounded_ratio(ValueId ratio) const {
+    const auto bounds = [&](NodeId user) {
+      if (expressions_.op(user) != Opcode::kClip || expressions_.operand(user, 0) != ratio) return false;
+      const Range& range = expressions_.analysis().fact(expressions_.result(user)).range;
+      return range.lo > 0 && range.lo < 1 && range.hi > 1 && range.hi < 10;
+    };
+    return std::ranges::any_of(expressions_.users(ratio), bounds);
   }
 
   /// The sum of all products, or of all quotients, of a column and a row: the product of two sums, for which nobody
