@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/loss/token_shift.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/axis_way.h"
@@ -40,6 +42,10 @@ class PredictionReadsTarget : public Rule {
         check_classes(out.shared<losses::LossAxes>().expressions, loss, seen, out);
       else
         check_sides(out.shared<losses::LossAxes>().expressions, {loss.anchor, loss.prediction, loss.target}, seen, out);
+    if (!has_node(out, {Opcode::kSoftmax})) return;
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.anchor != NodeId::kNone && !view.analysis().has_failed(loss.anchor) && !seen.contains(loss.anchor))
+        check_attention(loss, out);
   }
 
  private:
@@ -112,6 +118,79 @@ class PredictionReadsTarget : public Rule {
         const ValueId operand = expressions.operand(node, side);
         if (operand != ValueId::kAbsent && count < kMaxValues) values[count++] = operand;
       }
+    }
+    return false;
+  }
+
+  /// Attention to all steps of an input, of which later ones are to be predicted. Where other layers see the earlier
+  /// steps alone, this one may read the whole sequence on purpose, as the encoder of an autoencoder does.
+  static void check_attention(const losses::LossSite& loss, Reporter& out) {
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    losses::LossSite given = loss;
+    given.prediction = loss.prediction_source;
+    given.target = loss.target_source;
+    const auto shift = step_shift(expressions, given);
+    if (!shift || shift->wanted <= shift->seen) return;
+    Triangles triangles(expressions);
+    NodeId open = NodeId::kNone;
+    bool is_ordered = false;
+    const losses::AxisSource steps{shift->input, 1};
+    walk_back(expressions, loss.prediction, [&](ValueId value, NodeId node) {
+      const Opcode opcode = expressions.op(node);
+      is_ordered |= opcode == Opcode::kRecurrence;
+      if (opcode != Opcode::kSoftmax || is_ordered) return !is_ordered;
+      if (triangles.before(node)) {
+        is_ordered = true;
+        return false;
+      }
+      const auto axes = expressions.axes_of(node);
+      const auto dims = expressions.dims(value);
+      if (!axes || axes->size() != 1 || dims.size() < 3 || axes->front() + 1 != dims.size() ||
+          !is_product_alone(expressions, expressions.operand(node, 0)) || !weighs_alone(expressions, value))
+        return true;
+      const auto last = static_cast<std::uint32_t>(dims.size() - 1);
+      if (descends(expressions, origins, {value, last}, steps, 0) &&
+          descends(expressions, origins, {value, last - 1}, steps, 0))
+        open = node;
+      return true;
+    });
+    if (is_ordered || open == NodeId::kNone) return;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    out.report(open, fmt::format("each step attends to all steps of {}, and is to predict the one that is {} ahead",
+                                 Operand(analysis, shift->input).name(), shift->wanted - shift->seen))
+        .note_at(loss.anchor, "the prediction is compared with that step here")
+        .fix("hide the later steps before the softmax: is_causal=True, or masked_fill(triu(ones, 1), -inf)");
+  }
+
+  /// Products of matrices are all that the weights are used for: none is removed later.
+  static bool weighs_alone(const Expressions& expressions, ValueId weights) {
+    constexpr int kMaxSteps = 6;
+    for (int step = 0; step < kMaxSteps && weights != ValueId::kAbsent; ++step) {
+      const auto users = expressions.users(weights);
+      if (users.empty()) return false;
+      const Opcode opcode = expressions.op(users[0]);
+      if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return users.size() == 1;
+      if (users.size() != 1 || (!ops::keeps_elements(opcode) && opcode != Opcode::kDropout && opcode != Opcode::kCast))
+        return false;
+      weights = expressions.result(users[0]);
+    }
+    return false;
+  }
+
+  /// Products of queries and keys, scaled perhaps, of which nothing is hidden.
+  static bool is_product_alone(const Expressions& expressions, ValueId scores) {
+    constexpr int kMaxSteps = 6;
+    for (int step = 0; step < kMaxSteps && scores != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(scores);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return true;
+      const auto scaled = with_number(expressions, node);
+      if (ops::keeps_elements(opcode) || opcode == Opcode::kCast)
+        scores = expressions.operand(node, 0);
+      else if (scaled && (opcode == Opcode::kMul || opcode == Opcode::kDiv))
+        scores = scaled->value;
+      else
+        return false;
     }
     return false;
   }
@@ -241,11 +320,12 @@ class PredictionReadsTarget : public Rule {
     for (std::uint32_t axis = 0; axis < expressions.dims(prediction).size(); ++axis)
       if (descends(expressions, origins, {prediction, axis}, steps, 0)) return false;
     const double read = std::min(wanted.end, part_of(expressions, steps.value)->end) - 1;
-    const std::string which = read > wanted.start ? fmt::format("steps {} to {}", wanted.start, read)
-                                                  : fmt::format("step {}", wanted.start);
-    out.report(window, fmt::format("{} of {} {} to be predicted, and {} among those that the prediction is computed from",
-                                   which, Operand(analysis, wanted.of).name(), read > wanted.start ? "are" : "is",
-                                   read > wanted.start ? "are" : "is"))
+    const std::string which =
+        read > wanted.start ? fmt::format("steps {} to {}", wanted.start, read) : fmt::format("step {}", wanted.start);
+    out.report(window,
+               fmt::format("{} of {} {} to be predicted, and {} among those that the prediction is computed from",
+                           which, Operand(analysis, wanted.of).name(), read > wanted.start ? "are" : "is",
+                           read > wanted.start ? "are" : "is"))
         .note_at(meeting, "the prediction is compared with them here")
         .fix(fmt::format("end before step {}", wanted.start));
     return true;
