@@ -38,9 +38,7 @@ class EpisodesNeverEnd : public Rule {
         const auto discounted = with_number(expressions, product);
         if (!is_input(analysis, before_stretch(expressions, call.operand(side).value())) ||
             expressions.op(product) != Opcode::kMul || !discounted || discounted->number <= 0.5 ||
-            discounted->number >= 1 ||
-            expressions.op_of(before_stretch(expressions, discounted->value)) != Opcode::kReduceMax ||
-            !out.first("target"))
+            discounted->number >= 1 || !comes_from_layer(expressions, discounted->value) || !out.first("target"))
           continue;
         out.report(call.id(),
                    fmt::format(
@@ -71,7 +69,7 @@ class EpisodesNeverEnd : public Rule {
           const ValueId result = expressions.result(user);
           if (result == ValueId::kAbsent) continue;
           const bool is_chosen = opcode == Opcode::kWhere && expressions.operand(user, 0) == same[i] &&
-                                 expressions.is_number(expressions.operand(user, 2), 0);
+                                 is_zero(expressions, expressions.operand(user, 2));
           if (opcode == Opcode::kMul || is_chosen) products.push_back(user);
           is_end = is_end || rest_of(expressions, result) == flag;
           if (opcode == Opcode::kCast || ops::moves_elements(opcode)) same.push_back(result);
@@ -124,6 +122,13 @@ class EpisodesNeverEnd : public Rule {
       whole = next;
     }
     return false;
+  }
+
+  /// The number, or a constant that is filled with it.
+  static bool is_zero(const Expressions& expressions, ValueId value) {
+    if (value == ValueId::kAbsent) return false;
+    const Range& range = expressions.analysis().fact(value).range;
+    return expressions.is_number(value, 0) || (range.lo == 0 && range.hi == 0 && !range.nan);
   }
 
   static bool comes_from_layer(const Expressions& expressions, ValueId value) {
