@@ -66,6 +66,10 @@ class DeviationOfOtherScale : public Rule {
           scales.push_back(result);
         } else if (opcode == Opcode::kMul && is_noise(expressions, expressions.beside(user, scales[i])) &&
                    is_added_to(expressions, result, divergence.mean)) {
+          if (is_logarithm_itself(expressions, scales[i], divergence.log_variance)) {
+            report_logarithm(expressions, user, divergence, out);
+            return;
+          }
           const auto rate = rate_of(expressions, scales[i], divergence.log_variance);
           if (!rate || std::abs(*rate - divergence.rate) > 1e-3 * divergence.rate) continue;
           const Operand v(analysis, divergence.log_variance);
@@ -80,6 +84,23 @@ class DeviationOfOtherScale : public Rule {
           return;
         }
       }
+  }
+
+  /// v, or v times a number.
+  static bool is_logarithm_itself(const Expressions& expressions, ValueId value, ValueId v) {
+    return before_scale(expressions, before_stretch(expressions, value)) == v;
+  }
+
+  static void report_logarithm(const Expressions& expressions, NodeId product, const NormalDivergence& divergence,
+                               Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    out.report(product, fmt::format("noise is scaled with {}, which the divergence takes for the logarithm of the {}",
+                                    Operand(analysis, divergence.log_variance).name(),
+                                    divergence.rate < 1.5 ? "variance" : "standard deviation"))
+        .note_at(divergence.node, "the divergence is computed here")
+        .fix(fmt::format("scale the noise with the standard deviation, exp({}{})",
+                         escape_for_display(analysis.model().name_of(divergence.log_variance)),
+                         divergence.rate < 1.5 ? " / 2" : ""));
   }
 
   /// An input, or what is computed from nothing, as random numbers are.
