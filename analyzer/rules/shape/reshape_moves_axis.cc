@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -45,6 +46,47 @@ class ReshapeMovesAxis : public Rule {
     if (is_of_layer(expressions, data.value()))
       if (const auto axis = split_before(facts.dims(), before, after)) return report(call, *axis, out);
     if (const auto axis = exchanged(facts.dims(), before, after)) return report(call, *axis, out);
+    check_patches(expressions, call, before, after, out);
+  }
+
+  /// A picture [N, C, H, W] that becomes [N, patches, C * p * p] for a layer: rows of pixels, and no patches.
+  static void check_patches(const losses::Expressions& expressions, const NodeCall& call, std::span<const Dim> before,
+                            std::span<const Dim> after, Reporter& out) {
+    if (before.size() != 4 || after.size() != 3 || !call.facts().dims().equal(before[0], after[0])) return;
+    const auto extent = [&](Dim dim) { return call.facts().dims().as_constant(dim).value_or(0); };
+    const std::int64_t patches = extent(after[1]), features = extent(after[2]);
+    for (const auto& [channels, height, width] :
+         {std::array{extent(before[1]), extent(before[2]), extent(before[3])},
+          std::array{extent(before[3]), extent(before[1]), extent(before[2])}}) {
+      if ((channels != 1 && channels != 3) || height < 4 || width < 4 || patches < 4) continue;
+      std::int64_t side = 2;
+      while (side < height && channels * side * side < features) ++side;
+      // Whole rows of the picture may be meant.
+      if (channels * side * side != features || height % side != 0 || width % side != 0 ||
+          patches != height / side * (width / side) || (channels == 1 && features % width == 0) ||
+          !is_picture(expressions, call.operand(0).value()) || !is_read_by_layer(expressions, call.result()))
+        continue;
+      out.report(call.id(),
+                 fmt::format("{} of {} takes pixels in the order in which they lie: each of {} parts of {} is "
+                             "made of rows, and is no patch of {} x {}",
+                             call.op_name(), call.operand(0).name(), patches, features, side, side))
+          .origin(call.operand(0), Aspect::kShape)
+          .fix("split rows and columns and move them before they are joined: reshape, permute, reshape");
+      return;
+    }
+  }
+
+  /// An input, perhaps scaled and shifted.
+  static bool is_picture(const losses::Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      if (is_input(expressions.analysis(), value)) return true;
+      const NodeId node = expressions.producer(value);
+      if (expressions.op(node) != Opcode::kCast && !has_trait(expressions.entry(node), ops::OpTrait::kElementwise))
+        return false;
+      value = expressions.operand(node, 0);
+    }
+    return false;
   }
 
   struct Moved {
