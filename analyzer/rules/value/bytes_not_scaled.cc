@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 
@@ -61,6 +64,7 @@ class BytesNotScaled : public Rule {
     const dataflow::Analysis& analysis = call.analysis();
     if (!call.operand(0).present() || !call.operand(1).present()) return;
     const ValueId picture = before_moves(expressions, call.operand(0).value());
+    if (check_twice_less_one(expressions, call, out)) return;
     if (!is_input(analysis, picture) || analysis.fact(picture).dtypes != DTypeSet(DType::kUint8) ||
         expressions.dims(picture).size() < 3)
       return;
@@ -74,8 +78,9 @@ class BytesNotScaled : public Rule {
       bool are_of_shares = true;
       for (std::size_t i = 0; i < means.size(); ++i) {
         const double deviation = opcode == Opcode::kDiv ? deviations[i] : 1 / deviations[i];
-        are_of_shares = are_of_shares && means[i] > 0 && means[i] < 1 && deviation > 0 &&
-                        deviation < kLess * std::sqrt(means[i] * (1 - means[i]));
+        are_of_shares =
+            are_of_shares && means[i] > 0 && means[i] < 1 && deviation > 0 &&
+            deviation < (is_in_colour(expressions, picture) ? 1.05 : kLess) * std::sqrt(means[i] * (1 - means[i]));
       }
       if (!are_of_shares) continue;
       const Operand bytes(analysis, picture);
@@ -88,6 +93,36 @@ class BytesNotScaled : public Rule {
           .fix("divide by 255 first: (x / 255 - mean) / deviation");
       return;
     }
+  }
+
+  /// [N, H, W, 3] or [N, 3, H, W] by a name of pictures: bytes of 0 and 1 may stand for three classes.
+  static bool is_in_colour(const Expressions& expressions, ValueId picture) {
+    const auto dims = expressions.dims(picture);
+    const DimPool& pool = expressions.analysis().facts().dims();
+    if (dims.size() != 4 || (!pool.is_constant(dims[1], 3) && !pool.is_constant(dims[3], 3))) return false;
+    const std::string_view name = expressions.analysis().model().name_of(picture);
+    constexpr std::array kNames{"image",    "images", "img",    "imgs",   "picture",
+                                "pictures", "photo",  "photos", "frames", "pixels"};
+    return std::ranges::any_of(kNames, [&](std::string_view known) { return has_ending(name, known); });
+  }
+
+  /// 2 * x - 1, which brings [0, 1] to [-1, 1].
+  static bool check_twice_less_one(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const auto doubled = with_number(expressions, expressions.producer(call.operand(0).value()));
+    if (!doubled || doubled->number != 2 || !expressions.is_number(call.operand(1).value(), 1) ||
+        expressions.op_of(call.operand(0).value()) != Opcode::kMul)
+      return false;
+    const ValueId picture = before_moves(expressions, doubled->value);
+    if (!is_input(analysis, picture) || analysis.fact(picture).dtypes != DTypeSet(DType::kUint8) ||
+        !is_in_colour(expressions, picture))
+      return false;
+    const Operand bytes(analysis, picture);
+    out.report(call.id(), fmt::format("{} goes up to 255 here: twice that, less 1, is in [-1, 1] for numbers in [0, 1]",
+                                      bytes.name()))
+        .origin(bytes, Aspect::kDtype)
+        .fix("divide by 255 first: x / 255 * 2 - 1");
+    return true;
   }
 
   /// Where bytes are divided by 255 or the like; kNone where they are not.
