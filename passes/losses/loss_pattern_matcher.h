@@ -93,6 +93,7 @@ class LossPatternMatcher {
   void reach_site(const SumWalk& walk, NodeId anchor);
   bool add_term(const SumWalk& walk, ValueId value, Outer outer);
   bool add_pair(const SumWalk& walk, const Formula& formula, Outer outer);
+  bool is_exponent(const Formula& formula, std::size_t part) const;
   bool is_statistic_of(ValueId statistic, ValueId value) const;
   bool is_pair(const Formula& formula, std::size_t a, std::size_t b) const;
   void add_evaluated(const SumWalk& walk, const Formula& formula, LossKind kind, std::size_t prediction,

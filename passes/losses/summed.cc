@@ -208,8 +208,8 @@ bool LossPatternMatcher::add_pair(const SumWalk& walk, const Formula& formula, O
   std::vector<Pair> pairs;
   for (std::size_t b = 0; b + 1 < parts.size(); ++b)
     for (std::size_t a = 0; a < b; ++a)
-      if (is_pair(formula, a, b) && !is_statistic_of(parts[a].value, parts[b].value) &&
-          !is_statistic_of(parts[b].value, parts[a].value))
+      if (is_pair(formula, a, b) && !is_exponent(formula, a) && !is_exponent(formula, b) &&
+          !is_statistic_of(parts[a].value, parts[b].value) && !is_statistic_of(parts[b].value, parts[a].value))
         pairs.push_back({a, b});
   // Closest to where they meet first; numbers are targets only where there is no other.
   const auto rank = [&](const Pair& pair) {
@@ -239,6 +239,14 @@ bool LossPatternMatcher::add_pair(const SumWalk& walk, const Formula& formula, O
     }
   }
   return false;
+}
+
+/// A number that something is raised to: y * log(p) of log(p ** y) is no loss of a label y.
+bool LossPatternMatcher::is_exponent(const Formula& formula, std::size_t part) const {
+  if (formula.parts()[part].kind != Formula::PartKind::kConstant) return false;
+  return std::ranges::any_of(formula.parts(), [&](const Formula::Part& user) {
+    return expressions_.op(user.node) == Opcode::kPow && user.operands.size() == 2 && user.operands[1] == part;
+  });
 }
 
 /// A mean or another reduction of the value: their difference is a deviation.
