@@ -68,7 +68,7 @@ class ReshapeMovesAxis : public Rule {
         continue;
       out.report(call.id(),
                  fmt::format("{} of {} takes pixels in the order in which they lie: each of {} parts of {} is "
-                             "made of rows, and is no patch of {} x {}",
+                             "made of rows, and is not a patch of {} x {}",
                              call.op_name(), call.operand(0).name(), patches, features, side, side))
           .origin(call.operand(0), Aspect::kShape)
           .fix("split rows and columns and move them before they are joined: reshape, permute, reshape");
