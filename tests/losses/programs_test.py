@@ -31,7 +31,6 @@ MISSED = {
     "bootstraps_from_the_end": "an inverted flag",
     "critic_learns_nothing": "exporters leave nothing of detach()",
     "groups_across_prompts": "statistics of an axis that some programs mean",
-    "ratio_upside_down": "an inverted ratio",
     "averaged_twice": "a mean that is divided once more",
     "relative_bias_wraps_around": "negative indices that ONNX allows",
     "shifted_along_the_batch": "a slice of the batch against another one",
@@ -81,14 +80,16 @@ MISSED = {
     "multitask_face_attributes": "one head is read twice, and another one never: which one was meant is in the names alone",
     "gan_toy": "exporters leave nothing of detach(): which of two losses is the generator's is in the names alone",
     "ac_entropy": "an entropy is made smaller on purpose, too, where nothing is explored",
-    "energy_forecast": "a window that overlaps what is predicted",
+    "icon_dcgan": "a generator that is trained towards the label of what is made: names alone say so",
+    "double_dqn_without_done": "one exporter leaves out the input that nothing reads",
+    "w_mask_not_renormalised": "one exporter keeps a product with 1",
     "one_minus_accuracy": "one exporter names the output after its last node, and a metric has the same form",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
 # second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, 16 % of fourth_*.py, and 62 % of fifth_*.py, 64 % with what was learnt
 # from fourth_*.py, 50 % of modules/*.py, 21 % of formulas/*.py and the models in text that were written with them, and
-# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from), 81 % of usual_steps/*.py, 70 % of everyday_steps/*.py, 53 % of common_steps/*.py, 87 % of frequent_steps/*.py.
+# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from), 81 % of usual_steps/*.py, 70 % of everyday_steps/*.py, 53 % of common_steps/*.py, 87 % of frequent_steps/*.py, 70 % of practice_steps/*.py.
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
@@ -96,7 +97,8 @@ LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscr
          "ninth dynamo": 0.9, "ninth torchscript": 0.9, "tenth dynamo": 0.6, "tenth torchscript": 0.6, "eleventh dynamo": 0.9, "eleventh torchscript": 0.8,
          "twelfth dynamo": 0.9, "twelfth torchscript": 0.8,
          "thirteenth dynamo": 0.9, "thirteenth torchscript": 0.9,
-         "fourteenth dynamo": 0.9, "fourteenth torchscript": 0.9}
+         "fourteenth dynamo": 0.9, "fourteenth torchscript": 0.9,
+         "fifteenth dynamo": 0.9, "fifteenth torchscript": 0.9, "sixteenth dynamo": 0.9, "sixteenth torchscript": 0.9}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
@@ -105,6 +107,7 @@ OF_EXPORTS = {"works-only-at-some-sizes"}
 BROKEN_EXPORTS = {
     "mixup_soft_targets_dynamo.onnx": ["float-class-index"],  # ONNX has no cross-entropy with probabilities
     "mixup_soft_targets_torchscript.onnx": ["float-class-index"],
+    "mixup_leaves_fixed_dynamo.onnx": ["float-class-index"],  # class probabilities, which the operator does not take
     "channels_last_moved_torchscript.onnx": ["axis-out-of-range"],  # a permutation with -1
     "pointer_attention_scale_fixed_torchscript.onnx": ["class-axis-position"],  # a transposition is lost between log_softmax and nll_loss
 }

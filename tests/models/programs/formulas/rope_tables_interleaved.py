@@ -31,7 +31,7 @@ class Step(nn.Module):
         c, s = torch.cos(a), torch.sin(a)
         q = q * c + rot(q) * s  # fault: broken-rotation
         k = k * c + rot(k) * s  # fault: broken-rotation
-        o = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None]).squeeze(1)
+        o = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None], is_causal=True).squeeze(1)
         return F.mse_loss(o[:, :-1], x[:, 1:])
 
 

@@ -38,7 +38,7 @@ class Step(nn.Module):
         self.model = DLinear(window - 1, horizon)
 
     def forward(self, series):
-        history = series[:, :-1]  # fault: target-in-prediction
+        history = series[:, :-1]  # fault: prediction-reads-target
         future = series[:, -self.horizon:]
         forecast = self.model(history)
         return (forecast - future).abs().mean()
