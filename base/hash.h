@@ -63,4 +63,9 @@ struct TextHash {
   std::size_t operator()(std::string_view text) const { return table_hash(text); }
 };
 
+/// The same of words that a file chooses: the standard library takes them for their own hash.
+struct WordHash {
+  std::size_t operator()(std::uint64_t word) const { return table_hash(0, word); }
+};
+
 }  // namespace tensorlint

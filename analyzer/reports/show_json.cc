@@ -13,6 +13,7 @@
 #include "analyzer/reports/contract.h"
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
+#include "base/hash.h"
 #include "base/id_vector.h"
 #include "ir/facts/dim_names.h"
 #include "passes/losses/loss_sites.h"
@@ -350,7 +351,7 @@ class ShowDocument {
     out_.key("values");
     out_.open('{');
     // Of values whose names are alike, as they are or once they are cut off, the last one is shown.
-    std::unordered_map<std::string, ValueId> shown;
+    std::unordered_map<std::string, ValueId, TextHash> shown;
     for (const ValueId id : values_[graph]) shown[escape_identifier(model_.name_of(id))] = id;
     for (const ValueId id : values_[graph]) {
       const auto known = shown.find(escape_identifier(model_.name_of(id)));

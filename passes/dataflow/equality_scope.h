@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/meter.h"
 #include "ir/facts/equalities.h"
 #include "ir/facts/fact.h"
@@ -54,7 +55,7 @@ class EqualityScope {
   std::uint64_t states_ = 0;
   std::uint64_t granted_ = 0,
                 left_ = 0;  // extents and elements that may be rewritten, some 10 us each where they are long
-  std::unordered_map<std::uint64_t, FactId> canonical_;  // by state and fact
+  std::unordered_map<std::uint64_t, FactId, WordHash> canonical_;  // by state and fact
 };
 
 }  // namespace tensorlint::dataflow

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "runtime/values/codec.h"
 
 namespace tensorlint::compare {
@@ -43,7 +44,7 @@ EffectShare share_of(const HostTensor& reference, const HostTensor& affected, co
   const HostTensor c = runtime::to_float64(other, memory);
   const std::span<const double> right = a.as<double>(), with = b.as<double>(), recorded = c.as<double>();
   std::vector<Point> points;
-  std::unordered_set<std::uint64_t> seen;  // equal elements err equally: they count once
+  std::unordered_set<std::uint64_t, WordHash> seen;  // equal elements err equally: they count once
   for (std::size_t i = 0; i < right.size(); i += right.size() / kEnough + 1) {
     const Point point{right[i], with[i] - right[i], recorded[i] - right[i]};
     if (std::isfinite(point.effect) && std::isfinite(point.error) &&

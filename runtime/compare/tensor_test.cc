@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/hash.h"
 #include "runtime/compare/floats.h"
 #include "runtime/compare/noise.h"
 #include "runtime/values/codec.h"
@@ -56,7 +57,7 @@ class Slope {
  private:
   double squares_ = 0, products_ = 0, errors_ = 0, error_ = 0;
   std::size_t count_ = 0;
-  std::unordered_set<std::uint64_t> distinct_;
+  std::unordered_set<std::uint64_t, WordHash> distinct_;
 };
 
 void test_strings(const Expected& expected, const HostTensor& other, TensorTest& test) {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "analyzer/rules/rule.h"
+#include "base/hash.h"
 #include "ir/ops/opcode.h"
 
 namespace tensorlint::rules {
@@ -31,7 +32,7 @@ class KeysNeverMatch : public Rule {
       const Attribute* keys = call.attribute(name);
       if (keys == nullptr || keys->strings.empty()) continue;
       call.facts().meter().charge(keys->strings.size());
-      const std::unordered_set<std::string_view> known(keys->strings.begin(), keys->strings.end());
+      const std::unordered_set<std::string_view, TextHash> known(keys->strings.begin(), keys->strings.end());
       std::size_t with_letters = 0, lost = 0;
       std::string_view example;
       for (const std::string_view key : keys->strings) {

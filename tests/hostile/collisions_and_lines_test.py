@@ -1,0 +1,96 @@
+"""Texts whose hashes in the standard library are one, models in text that are one line, and what grows with the square of a number: ranges of
+device memory, calls of calls, the lines of a diff."""
+
+import itertools
+import math
+import resource
+import string
+import unittest
+
+import numpy as np
+import wire
+from hostile_test import CLEAN, UNREADABLE, VERDICT, run, simple
+from promise import PromiseTest
+from visits_and_probes_test import HEADER, some_names
+
+INT32 = 6
+FACTOR = np.uint64(0xC6A4A7935BD1E995)
+INVERSE = np.uint64(pow(int(FACTOR), -1, 1 << 64))
+PRINTABLE = np.frombuffer((string.ascii_letters + string.digits + "_!#$%&()*+,-./:;<=>?@[]^{|}~").encode(), np.uint8)
+BYTES = np.arange(256, dtype=np.uint8)
+X1 = wire.value("x", dims=[1])
+
+
+def colliding(count, alphabet, parts=3):
+    """Words with one std::hash of libstdc++, which is Murmur's: each part of 16 letters leads from one known state to another one."""
+    of_part = math.ceil(count ** (1 / parts))
+    shift = np.uint64(47)
+    random = np.random.default_rng(1)
+
+    def mix(word):
+        word = word * FACTOR
+        return (word ^ (word >> shift)) * FACTOR
+
+    def unmix(word):
+        word = word * INVERSE
+        return (word ^ (word >> shift)) * INVERSE
+
+    is_letter = np.isin(BYTES, alphabet)
+    # Products of scalars would warn of what they lose.
+    state = np.array([0xC70F6907], np.uint64) ^ np.array([16 * parts], np.uint64) * FACTOR
+    goal = np.array([0x1234567890ABCDEF], np.uint64)
+    words = [b""]
+    for _ in range(parts):
+        found: list[bytes] = []
+        while len(found) < of_part:
+            first = alphabet[random.integers(0, len(alphabet), (1 << 16, 8))]
+            second = unmix(((state ^ mix(first.view("<u8").ravel())) * FACTOR) ^ (goal * INVERSE)).view(np.uint8).reshape(-1, 8)
+            good = is_letter[second].all(axis=1)
+            found += [bytes(a) + bytes(b) for a, b in zip(first[good], second[good])]
+        words = [word + part for word in words for part in found[:of_part]]
+        state = goal
+    return words[:count]
+
+
+def nested(count, depth=62, dead=1200):
+    """Small nodes in bodies, far from the margin, and nodes before and after them that nobody needs."""
+    def leave():
+        return wire.graph([], [], [wire.data(1, "x")], name="e")
+
+    body = wire.graph([wire.node("Abs", ["x"], ["z"])] * count + [wire.node("Abs", ["x"], ["zz"])], [], [wire.data(1, "zz")], name="b")
+    for level in range(depth):
+        body = wire.graph([wire.node("If", ["c"], [f"v{level}"], then_branch=("g", body), else_branch=("g", leave()))], [], [wire.data(1, f"v{level}")], name="b")
+    unused = [wire.node("Neg", ["x"], [f"{name}_"]) for name in some_names(dead)]
+    nodes = [*unused[:dead // 2], wire.node("If", ["c"], ["y"], then_branch=("g", body), else_branch=("g", leave())), *unused[dead // 2:]]
+    return wire.model(wire.graph(nodes, [X1, wire.value("c", wire.BOOL, [])], [wire.value("y", dims=[1])]))
+
+
+class CollisionsAndLinesTest(PromiseTest):
+    def run_in(self, seconds, content, *command, name="m.onnx", codes=VERDICT):
+        path = self.folder / name
+        path.write_bytes(content)
+        result = run([*command, path])
+        self.assert_kept(result, len(content), seconds=seconds, codes=codes)
+        return result
+
+    def run_on_device(self, content):
+        path = self.folder / "m.onnx"
+        path.write_bytes(content)
+        return run(["run", "--seed", "0", "--device", "emulated:0", path])
+
+    def test_keys_of_one_hash(self):
+        keys = colliding(40_000, BYTES, parts=1)
+        numbers = wire.data(1, "values_int64s") + wire.data(8, bytes(len(keys))) + wire.number(20, 7)
+        encoder = wire.node("LabelEncoder", ["t"], ["y"], domain="ai.onnx.ml") + wire.data(5, wire.data(1, "keys_strings") + b"".join(wire.data(9, key) for key in keys) + wire.number(20, 8))
+        model = simple([wire.node("StringNormalizer", ["s"], ["t"], case_change_action="UPPER"), encoder + wire.data(5, numbers)],
+                       inputs=[wire.value("s", 8, ["N"])], opsets=(("", 18), ("ai.onnx.ml", 4)))
+        self.run_in(1, model, "check")
+
+    def test_names_of_one_hash(self):
+        names = [word.decode() for word in colliding(27_000, PRINTABLE)]
+        split = wire.node("Split", ["x"], names, num_outputs=len(names))
+        self.run_in(1.5, simple([split], inputs=[wire.value("x", dims=[len(names)])], outputs=names[:1], opsets=(("", 18),)), "show", "--format", "json")
+
+
+if __name__ == "__main__":
+    unittest.main()
