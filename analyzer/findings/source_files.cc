@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <system_error>
 
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 
 /// A program's source is small, and so are all of them together.
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
-constexpr std::uint32_t kBlock = 64;
+/// What is searched for one line, of a file that may be a single one.
+constexpr std::uint32_t kBlockLines = 64, kBlockBytes = 4096;
 constexpr std::size_t kMaxParts = 64;
 /// Of one name and the links on its way. Longer names are no system's.
 constexpr std::size_t kMaxComponents = 256, kMaxName = 4096;
@@ -132,19 +134,28 @@ const SourceFiles::File* SourceFiles::read(const fs::path& path) {
   file.owner = *bytes;
   file.text = (*bytes)->bytes();
   bytes_ += std::min(file.text.size(), kMaxBytes - bytes_);
-  std::uint32_t count = 0;
-  for (std::string_view rest = file.text; !rest.empty(); take_line(rest))
-    if (count++ % kBlock == 0) file.blocks.push_back(static_cast<std::uint32_t>(file.text.size() - rest.size()));
+  file.find_blocks();
   return &file;
 }
 
-std::string_view SourceFiles::File::line(std::uint32_t number) const {
-  if (number == 0 || (number - 1) / kBlock >= blocks.size()) return {};
-  std::string_view rest = text.substr(blocks[(number - 1) / kBlock]), line;
-  for (std::uint32_t skipped = 0; skipped <= (number - 1) % kBlock; ++skipped) {
-    if (rest.empty()) return {};
-    line = take_line(rest);
+void SourceFiles::File::find_blocks() {
+  std::uint32_t line = 0;
+  for (std::string_view rest = text; !rest.empty(); take_line(rest), ++line) {
+    const auto begin = static_cast<std::uint32_t>(text.size() - rest.size());
+    if (blocks.empty() || line - blocks.back().first_line == kBlockLines || begin - blocks.back().begin >= kBlockBytes)
+      blocks.push_back({begin, line});
   }
+}
+
+std::string_view SourceFiles::File::line(std::uint32_t number) const {
+  const auto next = std::ranges::upper_bound(blocks, number, std::less_equal<>(), &Block::first_line);
+  if (next == blocks.begin()) return {};
+  const Block block = *std::prev(next);
+  std::string_view rest = text.substr(block.begin, next == blocks.end() ? text.size() : next->begin - block.begin);
+  for (std::uint32_t before = block.first_line + 1; before < number && !rest.empty(); ++before) take_line(rest);
+  if (rest.empty()) return {};
+  const bool is_last = next != blocks.end() && next->first_line == number;
+  std::string_view line = is_last ? rest.substr(0, rest.size() - 1) : take_line(rest);
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

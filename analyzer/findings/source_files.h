@@ -31,12 +31,16 @@ class SourceFiles {
   std::string_view model_line(std::uint32_t line);
 
  private:
-  /// One file; a line is found from the beginning of its block of kBlock lines.
+  /// One file; a line is found from the beginning of its block. All but the last line of a block are short.
   struct File {
+    void find_blocks();
     std::string_view line(std::uint32_t number) const;
+    struct Block {
+      std::uint32_t begin, first_line;  ///< lines are counted from 0 here
+    };
     std::shared_ptr<const void> owner;
     std::string_view text;
-    std::vector<std::uint32_t> blocks;  ///< where each block begins
+    std::vector<Block> blocks;
   };
   std::filesystem::path find(std::string_view file);
   using Components = std::span<const std::filesystem::path>;

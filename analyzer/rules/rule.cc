@@ -435,7 +435,9 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
 FindingBuilder Reporter::report_value(ValueId value, std::string message) {
   const Value& known = analysis_.model().value(value);
   if (known.producer != NodeId::kNone) return report(known.producer, std::move(message)).value(value);
-  return report_graph(known.graph, std::move(message)).value(value).place(places_.of_value(value));
+  FindingBuilder finding = report_graph(known.graph, std::move(message)).value(value);
+  if (finding) finding.place(places_.of_value(value));
+  return finding;
 }
 
 FindingBuilder Reporter::report_graph(findings::Severity severity, GraphId graph, std::string message) {

@@ -19,7 +19,7 @@ FindingBuilder report_fault(Reporter& out, const StructureFault& fault) {
                                                        : "defined first as an initializer");
     }
   }
-  if (!has_node) finding.place(out.locations().in_text(fault.position));
+  if (!has_node && finding) finding.place(out.locations().in_text(fault.position));
   return finding;
 }
 

@@ -91,6 +91,12 @@ class CollisionsAndLinesTest(PromiseTest):
         split = wire.node("Split", ["x"], names, num_outputs=len(names))
         self.run_in(1.5, simple([split], inputs=[wire.value("x", dims=[len(names)])], outputs=names[:1], opsets=(("", 18),)), "show", "--format", "json")
 
+    def test_a_model_in_one_line(self):
+        names = ["".join(each) for each in itertools.islice(itertools.product(string.ascii_letters, repeat=3), 100_000)]
+        model = f"{HEADER}g (float[N] x) => (float[N] y) <{','.join(f'float {name}={{1}}' for name in names)}> {{\ny = Relu (x)\n}}\n".encode()
+        self.run_in(1.5, model, "check", name="m.onnxtxt")
+        self.run_in(3, model, "fix", "--diff", name="m.onnxtxt")
+
 
 if __name__ == "__main__":
     unittest.main()

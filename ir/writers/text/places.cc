@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace tensorlint::text {
@@ -154,14 +155,14 @@ std::optional<std::size_t> TextPlaces::mark_of(const Comment& comment) const {
 }
 
 std::size_t TextPlaces::line_begin(std::size_t at) const {
-  if (at == 0) return 0;
-  const std::size_t newline = file_.rfind('\n', at - 1);
-  return newline == std::string_view::npos ? 0 : newline + 1;
+  if (at == 0 || file_[at - 1] == '\n') return at;
+  return *std::prev(std::ranges::upper_bound(line_begins(), at));
 }
 
 const std::vector<std::size_t>& TextPlaces::line_begins() const {
   if (line_begins_.empty())
-    for (std::size_t begin = 0; begin < file_.size(); begin = line_end(begin)) line_begins_.push_back(begin);
+    for (std::size_t begin = 0; begin < file_.size(); begin = std::min(file_.find('\n', begin), file_.size() - 1) + 1)
+      line_begins_.push_back(begin);
   return line_begins_;
 }
 
@@ -177,8 +178,8 @@ std::string_view TextPlaces::indentation(std::size_t at) const {
 }
 
 std::size_t TextPlaces::line_end(std::size_t at) const {
-  const std::size_t newline = file_.find('\n', at);
-  return newline == std::string_view::npos ? file_.size() : newline + 1;
+  const auto next = std::ranges::upper_bound(line_begins(), at);
+  return next == line_begins().end() ? file_.size() : *next;
 }
 
 bool TextPlaces::begins_line(std::size_t at) const {
