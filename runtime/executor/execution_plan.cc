@@ -1,6 +1,7 @@
 #include "runtime/executor/execution_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -261,10 +262,7 @@ class Planner {
       graph.first_command = std::exchange(commands, commands + graph.schedule.commands.size());
       graph.first_event = std::exchange(plan.events, plan.events + graph.schedule.events);
     }
-    for (std::size_t device = 0; device < devices_.size(); ++device) {
-      bytes_.clear();
-      plan.device_bytes.push_back(bytes_of(plan, GraphId::kMain, device));
-    }
+    plan.device_bytes = device_bytes(plan);
     return plan;
   }
 
@@ -439,27 +437,54 @@ class Planner {
     plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size());
   }
 
-  /// The graph's own, and those of the largest one that runs within it.
-  std::uint64_t bytes_of(const ExecutionPlan& plan, GraphId graph, std::size_t device) {
-    const auto [known, is_new] = bytes_.emplace(graph, 0);  // 0: of a function that calls itself, as if it did not
-    if (!is_new) return known->second;
-    std::uint64_t within = 0;
+  /// Of graphs that run within another. Any number of functions may call each other.
+  std::vector<GraphId> graphs_within(GraphId graph) const {
+    std::vector<GraphId> graphs;
     for (const NodeId node : model_.graph(graph).nodes) {
       const GraphId function = model_.op(model_.node(node)).function;
-      if (function != GraphId::kNone) within = std::max(within, bytes_of(plan, function, device));
+      if (function != GraphId::kNone) graphs.push_back(function);
       for (const Attribute& attribute : model_.attributes(model_.node(node))) {
-        if (attribute.graph != GraphId::kNone) within = std::max(within, bytes_of(plan, attribute.graph, device));
-        for (const GraphId each : attribute.graphs) within = std::max(within, bytes_of(plan, each, device));
+        if (attribute.graph != GraphId::kNone) graphs.push_back(attribute.graph);
+        graphs.insert(graphs.end(), attribute.graphs.begin(), attribute.graphs.end());
       }
     }
-    const auto body = plan.bodies.find(graph);
-    const GraphExecution* const own = graph == GraphId::kMain     ? &plan
-                                      : body == plan.bodies.end() ? nullptr
-                                                                  : &body->second;
-    std::uint64_t bytes = own == nullptr ? 0 : own->schedule.memory[device].bytes;
-    bytes = offset_within(bytes, within);
-    if (__builtin_add_overflow(bytes, within, &bytes)) bytes = UINT64_MAX;
-    return bytes_[graph] = bytes;
+    return graphs;
+  }
+
+  /// By graph: its own, and those of the largest one that runs within it. For each device.
+  std::vector<std::uint64_t> device_bytes(const ExecutionPlan& plan) const {
+    enum class State : std::uint8_t { kNew, kOpen, kDone };
+    IdVector<GraphId, State> states(model_.graphs.size(), State::kNew);
+    // 0 until it is known: of a function that calls itself, as if it did not.
+    std::vector<IdVector<GraphId, std::uint64_t>> bytes(devices_.size(),
+                                                        IdVector<GraphId, std::uint64_t>(model_.graphs.size(), 0));
+    std::vector<GraphId> pending{GraphId::kMain};
+    while (!pending.empty()) {
+      const GraphId graph = pending.back();
+      const std::vector<GraphId> inner = states[graph] == State::kDone ? std::vector<GraphId>() : graphs_within(graph);
+      if (states[graph] == State::kNew) {
+        states[graph] = State::kOpen;
+        std::ranges::copy_if(inner, std::back_inserter(pending),
+                             [&](GraphId each) { return states[each] == State::kNew; });
+        continue;
+      }
+      pending.pop_back();
+      if (std::exchange(states[graph], State::kDone) == State::kDone) continue;
+      const auto body = plan.bodies.find(graph);
+      const GraphExecution* const own = graph == GraphId::kMain     ? &plan
+                                        : body == plan.bodies.end() ? nullptr
+                                                                    : &body->second;
+      for (std::size_t device = 0; device < devices_.size(); ++device) {
+        std::uint64_t within = 0;
+        for (const GraphId each : inner) within = std::max(within, bytes[device][each]);
+        const std::uint64_t used = own == nullptr ? 0 : own->schedule.memory[device].bytes;
+        std::uint64_t& all = bytes[device][graph];
+        if (__builtin_add_overflow(offset_within(used, within), within, &all)) all = UINT64_MAX;
+      }
+    }
+    std::vector<std::uint64_t> of_devices;
+    for (const auto& of_device : bytes) of_devices.push_back(of_device[GraphId::kMain]);
+    return of_devices;
   }
 
   const Model& model_;
@@ -474,7 +499,6 @@ class Planner {
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> left_;  ///< why calls that there are were left to the interpreter
   std::map<NodeId, Part> parts_;
-  std::map<GraphId, std::uint64_t> bytes_;
 };
 
 }  // namespace

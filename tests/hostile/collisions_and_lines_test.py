@@ -97,6 +97,31 @@ class CollisionsAndLinesTest(PromiseTest):
         self.run_in(1.5, model, "check", name="m.onnxtxt")
         self.run_in(3, model, "fix", "--diff", name="m.onnxtxt")
 
+    def test_indices_that_are_sorted_at_each_sum(self):
+        count = 4096
+        table = wire.tensor("i", INT32, [count], np.random.default_rng(1).permutation(count).astype("<i4").tobytes())
+        nodes = [wire.node("ScatterElements", ["z", "i", "x"], [f"{name}_"], reduction="add") for name in some_names(10_000)]
+        nodes += [wire.node("ConstantOfShape", ["s"], ["z"]), wire.node("Gather", ["x", "i"], ["g"])]
+        self.run_in(1, simple(nodes[-2:] + nodes[:-2], [table, wire.integers("s", [count])], inputs=[wire.value("x", dims=[count])], outputs=["g"], opsets=(("", 18),)), "check")
+
+    def test_functions_that_call_each_other_one_by_one(self):
+        """What else there is pays for their memory. The stack is a quarter of the usual one, and so is their number."""
+        names = [f"{name}_" for name in some_names(20_000)]
+        functions = []
+        for name, callee in zip(names, [*names[1:], "Abs"]):
+            is_last = callee == "Abs"
+            opsets = wire.data(9, wire.data(1, "l") + wire.number(2, 1)) + (wire.data(9, wire.data(1, "") + wire.number(2, 18)) if is_last else b"")
+            call = wire.node(callee, ["x"], ["y"], domain="" if is_last else "l")
+            functions.append(wire.data(1, name) + wire.data(4, "x") + wire.data(5, "y") + wire.data(7, call) + opsets + wire.data(10, "l"))
+        graph = wire.graph([wire.node(names[0], ["x"], ["y"], domain="l")], [X1], [wire.value("y", dims=[1])])
+        model = wire.model(graph, functions, opsets=(("", 18), ("l", 1))) + wire.data(14, wire.data(1, "k") + wire.data(2, "v" * (1 << 20)))
+        stack = resource.getrlimit(resource.RLIMIT_STACK)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_STACK, stack)
+        resource.setrlimit(resource.RLIMIT_STACK, (2 << 20, stack[1]))
+        result = self.run_on_device(model)
+        self.assertEqual(result.code, UNREADABLE, result.errors[:500])
+        self.assertIn(b"functions and graphs are nested too deep", result.errors)
+
 
 if __name__ == "__main__":
     unittest.main()
