@@ -210,6 +210,9 @@ std::vector<KernelMatcher::Tail> KernelMatcher::tails(ValueId value) const {
 bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call) {
   // All that the results are made of, back to the operands.
   std::set<NodeId> candidates;
+  const std::set<ValueId> given(operands.begin(), operands.end());
+  std::set<ValueId> made;
+  for (const CallResult& result : call.results) made.insert(result.value);
   const GraphId graph = model_.value(call.results[0].value).graph;
   Nodes pending{call.node};
   while (!pending.empty()) {
@@ -220,8 +223,7 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
     if (candidates.size() == kMaxNodes) break;       // the rest is computed as it was, and perhaps nobody reads it
     candidates.insert(node);
     const auto read = [&](ValueId value) {
-      if (value != ValueId::kAbsent && std::ranges::find(operands, value) == operands.end())
-        pending.push_back(expressions_.producer(value));
+      if (value != ValueId::kAbsent && !given.contains(value)) pending.push_back(expressions_.producer(value));
     };
     for (const ValueId operand : model_.operands(model_.node(node))) read(operand);
     for (const ValueId captured : readers_.captured(node)) read(captured);
@@ -229,8 +231,7 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
   // Less what others need.
   const auto is_needed = [&](NodeId node) {
     return std::ranges::any_of(model_.results(model_.node(node)), [&](ValueId value) {
-      if (value == ValueId::kAbsent || std::ranges::find(call.results, value, &CallResult::value) != call.results.end())
-        return false;
+      if (value == ValueId::kAbsent || made.contains(value)) return false;
       return readers_.is_output(value) ||
              std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !candidates.contains(reader); });
     });

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <utility>
 
 namespace tensorlint::runtime {
@@ -13,6 +16,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 58;
 /// Placements that are tried: so many pairs of values are compared, about 0.1 s, 48 times the top is moved, and 256
 /// orders are drawn.
 constexpr std::size_t kMostPairs = 50'000'000, kMostMoves = 48, kMostBlurred = 256;
+/// Of more values no pairs are compared.
+constexpr std::size_t kMostPaired = 16'384;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) { return (bytes + step - 1) / step * step; }
 
@@ -56,6 +61,82 @@ class Placer {
   std::vector<std::uint64_t> sizes_;
 };
 
+/// In the order in which values begin, each in the smallest gap of that moment: n log n.
+class GapPlacer {
+ public:
+  explicit GapPlacer(std::span<const MemoryLifetime> values) : values_(values) {}
+
+  void place(MemoryPlan& plan) {
+    std::vector<std::size_t> begins, ends;
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      if (values_[i].bytes > 0) begins.push_back(i);
+    ends = begins;
+    std::ranges::stable_sort(begins, {}, [&](std::size_t value) { return values_[value].first; });
+    std::ranges::stable_sort(ends, {}, [&](std::size_t value) { return values_[value].last; });
+    auto end = ends.begin();
+    for (const std::size_t value : begins) {
+      for (; values_[*end].last < values_[value].first; ++end)
+        give(plan.offsets[*end], plan.offsets[*end] + round_up(values_[*end].bytes, kMemoryStep));
+      plan.offsets[value] = take(values_[value].bytes);
+    }
+    plan.bytes = top_;
+  }
+
+ private:
+  using Gap = std::pair<std::uint64_t, std::uint64_t>;  ///< size and begin
+
+  std::uint64_t take(std::uint64_t bytes) {
+    const std::uint64_t size = round_up(bytes, kMemoryStep);
+    const std::uint64_t step = bytes >= kLargeValue ? kLargeStep : kMemoryStep;
+    // One that fits wherever it begins; a smaller one may begin well.
+    auto found = by_size_.lower_bound({size, 0});
+    if (found != by_size_.end() && round_up(found->second, step) + size > found->second + found->first)
+      found = by_size_.lower_bound({size + step, 0});
+    if (found != by_size_.end()) {
+      const auto [length, begin] = *found;
+      const std::uint64_t first = round_up(begin, step);
+      by_size_.erase(found);
+      gaps_.erase(begin);
+      give(begin, first);
+      give(first + size, begin + length);
+      return first;
+    }
+    // The last gap grows.
+    std::uint64_t begin = top_;
+    if (!gaps_.empty() && gaps_.rbegin()->second == top_) {
+      begin = gaps_.rbegin()->first;
+      by_size_.erase({top_ - begin, begin});
+      gaps_.erase(begin);
+    }
+    const std::uint64_t first = round_up(begin, step);
+    give(begin, first);
+    top_ = first + size;
+    return first;
+  }
+
+  void give(std::uint64_t begin, std::uint64_t end) {
+    if (begin == end) return;
+    auto next = gaps_.lower_bound(begin);
+    if (next != gaps_.end() && next->first == end) {
+      end = next->second;
+      by_size_.erase({next->second - next->first, next->first});
+      next = gaps_.erase(next);
+    }
+    if (next != gaps_.begin() && std::prev(next)->second == begin) {
+      begin = std::prev(next)->first;
+      by_size_.erase({std::prev(next)->second - begin, begin});
+      gaps_.erase(begin);
+    }
+    gaps_.emplace(begin, end);
+    by_size_.emplace(end - begin, begin);
+  }
+
+  std::span<const MemoryLifetime> values_;
+  std::map<std::uint64_t, std::uint64_t> gaps_;  ///< below the top
+  std::set<Gap> by_size_;
+  std::uint64_t top_ = 0;
+};
+
 void find_largest_live_set(std::span<const MemoryLifetime> lifetimes, MemoryPlan& plan) {
   std::vector<std::pair<std::size_t, std::size_t>> begins, ends;
   for (std::size_t i = 0; i < lifetimes.size(); ++i) {
@@ -87,6 +168,10 @@ MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes) {
   find_largest_live_set(lifetimes, plan);
   plan.bytes = plan.live_bytes;
   if (plan.live_bytes > kMostBytes) return plan;
+  if (lifetimes.size() > kMostPaired) {
+    GapPlacer(lifetimes).place(plan);
+    return plan;
+  }
 
   const Placer placer(lifetimes);
   const auto length = [&](std::size_t value) { return lifetimes[value].last - lifetimes[value].first + 1; };

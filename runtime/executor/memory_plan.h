@@ -34,6 +34,7 @@ constexpr std::uint64_t offset_within(std::uint64_t used, std::uint64_t bytes) {
 
 /// Values that live at one moment do not overlap. Finding the smallest block is NP-hard: several orders are placed
 /// greedily, each value into the smallest gap that takes it, and what ends up on top is moved to the front a few times.
+/// More than 16,384 values are placed once, in the order in which they begin.
 /// Deterministic. A largest live set of more than 2^58 bytes is reported, and nothing placed.
 MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes);
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -223,6 +224,7 @@ bool KernelMatcher::add_concat(const MovementNode& moved) {
   const std::size_t axis = from_front(moved.in.int_attribute("axis", 1), rank);
   MovementCall request;
   std::vector<ValueId> values;
+  std::map<ValueId, int> numbers;
   const std::vector<std::int64_t> whole = strides_of(moved.extents);
   std::int64_t first = 0;
   for (const ValueId part : parts) {
@@ -234,9 +236,9 @@ bool KernelMatcher::add_concat(const MovementNode& moved) {
     m.to.elements = count(moved.extents);
     m.to.offset = m.from.elements == 0 ? 0 : first * whole[axis];
     first += (*shape)[axis];
-    const auto found = std::ranges::find(values, part);
-    if (found == values.end()) values.push_back(part);
-    request.parts.push_back({m, static_cast<int>(std::ranges::find(values, part) - values.begin()), -1});
+    const auto [number, is_new] = numbers.emplace(part, static_cast<int>(values.size()));
+    if (is_new) values.push_back(part);
+    request.parts.push_back({m, number->second, -1});
   }
   if (first != moved.extents[axis]) return false;
   std::string kernel = fmt::format("move concat of {}", request.parts.size());

@@ -1,6 +1,7 @@
 #include "runtime/executor/schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -13,7 +14,7 @@ using Kind = Command::Kind;
 using Slot = Command::Slot;
 
 /// The host, and the streams of the devices.
-constexpr std::size_t kHost = 0, kStreams = 3;
+constexpr std::size_t kHost = 0, kStreams = 3, kNever = static_cast<std::size_t>(-1);
 static_assert(kTensorlintCopiesOut < kStreams);
 
 std::size_t agent_of(const Command& command) {
@@ -138,7 +139,8 @@ class Ordering {
         agents_(1 + kStreams * devices),
         now_(agents_, Clock(agents_)),
         clocks_(schedule.commands.size()),
-        users_(schedule.lifetimes.size()),
+        users_(schedule.lifetimes.size(), Clock(agents_)),
+        listed_(schedule.lifetimes.size(), kNever),
         owners_(devices) {}
 
   void run() {
@@ -169,7 +171,7 @@ class Ordering {
       // Calls come after all that the host has waited for.
       join(now_[agent], now_[kHost]);
       needed.assign(agents_, 0);
-      for (const Slot slot : slots_of(command)) {
+      for (const Slot slot : slots_of(command, at)) {
         if (schedule_.lifetimes[slot].first == at) {
           command.begins.push_back(slot);
           need_former_users(slot, command.device, needed);
@@ -177,7 +179,7 @@ class Ordering {
           need(writer(slot), needed);
         }
         if (schedule_.lifetimes[slot].last == at) command.ends.push_back(slot);
-        users_[slot].push_back(at);
+        users_[slot][agent] = at + 1;
       }
       wait(needed, now_[agent], at, false);
     }
@@ -186,10 +188,11 @@ class Ordering {
     if (command.kind == Kind::kCopyOut) copied_out_[command.value] = at;
   }
 
-  static std::vector<Slot> slots_of(const Command& command) {
+  /// Each once.
+  std::vector<Slot> slots_of(const Command& command, std::size_t at) {
     std::vector<Slot> slots;
     const auto add = [&](Slot slot) {
-      if (slot != Command::kNoSlot && std::ranges::find(slots, slot) == slots.end()) slots.push_back(slot);
+      if (slot != Command::kNoSlot && std::exchange(listed_[slot], at) != at) slots.push_back(slot);
     };
     std::ranges::for_each(command.operands, add);
     std::ranges::for_each(command.results, add);
@@ -212,19 +215,19 @@ class Ordering {
   /// All that used the memory which a slot takes over.
   void need_former_users(Slot slot, std::size_t device, Clock& needed) {
     const std::uint64_t first = schedule_.offsets[slot], last = first + schedule_.lifetimes[slot].bytes;
-    std::vector<Owner> kept;
-    for (const Owner& owner : owners_[device]) {
-      if (owner.last <= first || last <= owner.first) {
-        kept.push_back(owner);
-        continue;
-      }
-      for (const std::size_t user : users_[owner.slot]) need(user, needed);
+    if (first == last) return;
+    std::map<std::uint64_t, Owner>& owners = owners_[device];
+    auto next = owners.upper_bound(first);
+    if (next != owners.begin() && std::prev(next)->second.last > first) --next;
+    while (next != owners.end() && next->first < last) {
+      const auto [begin, owner] = *next;
+      next = owners.erase(next);
+      join(needed, users_[owner.slot]);
       // What it does not take over, somebody else may.
-      if (owner.first < first) kept.push_back({owner.first, first, owner.slot});
-      if (last < owner.last) kept.push_back({last, owner.last, owner.slot});
+      if (begin < first) owners[begin] = {first, owner.slot};
+      if (last < owner.last) owners[last] = owner;
     }
-    if (first < last) kept.push_back({first, last, slot});
-    owners_[device] = std::move(kept);
+    owners[first] = {last, slot};
   }
 
   /// Of what is `needed` and not yet known, `clock` waits for what does not follow from the rest of it.
@@ -275,7 +278,7 @@ class Ordering {
   }
 
   struct Owner {
-    std::uint64_t first, last;
+    std::uint64_t last;
     Slot slot;
   };
   struct Wait {
@@ -286,11 +289,13 @@ class Ordering {
   Schedule& schedule_;
   std::span<const PlanStep> steps_;
   const std::size_t agents_;
-  std::vector<Clock> now_;                       ///< by agent
-  std::vector<Clock> clocks_;                    ///< by command, when it is done
-  std::vector<std::vector<std::size_t>> users_;  ///< by slot
+  std::vector<Clock> now_;           ///< by agent
+  std::vector<Clock> clocks_;        ///< by command, when it is done
+  std::vector<Clock> users_;         ///< by slot: the last of each agent
+  std::vector<std::size_t> listed_;  ///< by slot: the last command that uses it
   std::map<ValueId, std::size_t> copied_out_;
-  std::vector<std::vector<Owner>> owners_;  ///< by device: of its block's memory, the last ones
+  /// By device: of its block's memory, the last ones, by where their part begins.
+  std::vector<std::map<std::uint64_t, Owner>> owners_;
   std::vector<Wait> waits_;
 };
 

@@ -104,6 +104,14 @@ class CollisionsAndLinesTest(PromiseTest):
         nodes += [wire.node("ConstantOfShape", ["s"], ["z"]), wire.node("Gather", ["x", "i"], ["g"])]
         self.run_in(1, simple(nodes[-2:] + nodes[:-2], [table, wire.integers("s", [count])], inputs=[wire.value("x", dims=[count])], outputs=["g"], opsets=(("", 18),)), "check")
 
+    def test_results_that_take_each_others_place(self):
+        """On the emulated device, which looks for work under way on what had been there: a few pages for each, and not all that were before it."""
+        count = 6000
+        nodes = [wire.node("Abs", ["x"], [f"{name}_"]) for name in some_names(count)]
+        result = self.run_on_device(simple([*nodes, wire.node("Relu", ["x"], ["y"])], inputs=[wire.value("x", dims=[2])]))
+        self.assertEqual(result.code, CLEAN, result.errors[:500])
+        self.assertLess(result.memory, (64 << 20) + 16384 * count)
+
     def test_functions_that_call_each_other_one_by_one(self):
         """What else there is pays for their memory. The stack is a quarter of the usual one, and so is their number."""
         names = [f"{name}_" for name in some_names(20_000)]

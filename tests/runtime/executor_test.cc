@@ -452,6 +452,60 @@ TEST_F(Executing, ThereAreTwoDevicesAndABlockBelongsToOne) {
   EXPECT_EQ(read[0], 1);
 }
 
+TEST_F(Executing, TheEmulatorFindsWorkUnderWayOnAnyPartOfMemoryThatIsUsedAgain) {
+  if (!is_emulated()) GTEST_SKIP();
+  const float data[32] = {};
+  struct Between {
+    std::uint64_t first = 0, bytes = 0;
+    bool has_work = false;
+  };
+  const std::vector<Between> cases[] = {{},
+                                        {{0, 128}},
+                                        {{0, 64}, {0, 64}},
+                                        {{48, 16}, {64, 48}},
+                                        {{0, 64, true}},
+                                        {{0, 16, true}, {112, 16, true}},
+                                        {{48, 64, true}},
+                                        {{0, 128, true}, {64, 16}}};
+  const auto run = [&](const std::vector<Between>& between, std::uint64_t seed, bool is_ordered) {
+    Result<std::unique_ptr<Device>> opened = Device::open("emulated:1", kMemory);
+    if (!opened) throw DeviceFault{{opened.error().message}, {}, false};
+    Device& device = **opened;
+    device.use_seed(seed);
+    device.make_events(1);
+    const DeviceBlock block = device.allocate(128);
+    float read[32];
+    {
+      const DeviceValue first = device.place(block, 0, 128);
+      device.copy_in(first, data, 128);
+      device.synchronize();
+      device.copy_out(read, first, 128);
+      device.record(kTensorlintCopiesOut, 0);
+    }
+    if (is_ordered) device.wait(kTensorlintCopiesIn, 0);
+    for (const Between& each : between) {
+      const DeviceValue value = device.place(block, each.first, each.bytes);
+      if (each.has_work) device.copy_in(value, data, each.bytes);
+    }
+    const DeviceValue last = device.place(block, 64, 32);
+    device.copy_in(last, data, 32);
+    device.synchronize();
+  };
+  for (const std::vector<Between>& between : cases) {
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+      EXPECT_NO_THROW(run(between, seed, true));
+      try {
+        run(between, seed, false);
+      } catch (const DeviceFault& fault) {
+        EXPECT_NE(fault.message.find("an event is missing"), std::string::npos) << fault.message;
+        ++found;
+      }
+    }
+    EXPECT_GT(found, 0) << between.size();
+  }
+}
+
 TEST_F(Executing, TheHostCannotReachDeviceMemory) {
   if (!is_emulated()) GTEST_SKIP();
   const DeviceBlock block = device_->allocate(64);

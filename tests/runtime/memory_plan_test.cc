@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -81,6 +84,37 @@ TEST(MemoryPlans, RandomLifetimesTakeLittleMoreThanTheLargestLiveSet) {
   }
   EXPECT_LE(worst, 1.1);
   RecordProperty("worst_ratio", std::to_string(worst));
+}
+
+TEST(MemoryPlans, ManyValuesArePlacedWithoutComparingPairs) {
+  std::mt19937 random(1);
+  const auto draw = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+  for (const std::size_t length : {4U, 100'000U}) {
+    constexpr std::size_t kCount = 40'000;
+    std::vector<MemoryLifetime> values;
+    for (std::size_t i = 0; i < kCount; ++i)
+      values.push_back({draw(16) == 0 ? 0 : draw(draw(8) == 0 ? 1 << 20 : 1 << 10), i, i + draw(length)});
+    const MemoryPlan plan = plan_memory(values);
+    EXPECT_LE(plan.bytes, plan.live_bytes + plan.live_bytes / 4);
+    // Those that live at a moment, by where they begin.
+    std::map<std::uint64_t, std::uint64_t> live;
+    std::multimap<std::size_t, std::uint64_t> ends;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      while (!ends.empty() && ends.begin()->first < i) {
+        live.erase(ends.begin()->second);
+        ends.erase(ends.begin());
+      }
+      const std::uint64_t begin = plan.offsets[i], end = begin + values[i].bytes;
+      EXPECT_EQ(begin % (values[i].bytes >= kLargeValue ? kLargeStep : kMemoryStep), 0U);
+      ASSERT_LE(end, plan.bytes);
+      if (values[i].bytes == 0) continue;
+      const auto next = live.lower_bound(begin);
+      ASSERT_TRUE(next == live.end() || next->first >= end) << i;
+      ASSERT_TRUE(next == live.begin() || std::prev(next)->second <= begin) << i;
+      live[begin] = end;
+      ends.emplace(values[i].last, begin);
+    }
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -70,11 +71,53 @@ struct Value {
   const void* block = nullptr;
   std::uint64_t first = 0, last = 0;  ///< within the block
   bool is_written = false;
+  bool has_work = false;                     ///< some was queued
   std::vector<std::weak_ptr<Value>> former;  ///< whose memory it uses again
-
-  bool overlaps(const Value& other) const { return block == other.block && first < other.last && other.first < last; }
 };
 using ValueReference = std::shared_ptr<Value>;
+
+/// By where they begin, parts of a block that do not overlap, and what each is of. Empty ones are none.
+template <typename Of>
+class Ranges {
+ public:
+  /// Calls `visit` for what overlaps a range, until it returns false.
+  template <typename Visit>
+  void visit(std::uint64_t first, std::uint64_t last, const Visit& visit) {
+    if (first >= last) return;
+    auto at = parts_.upper_bound(first);
+    if (at != parts_.begin() && std::prev(at)->second.last > first) --at;
+    while (at != parts_.end() && at->first < last && visit(at->second.of)) ++at;
+  }
+  /// Takes the range away from all others.
+  void put(std::uint64_t first, std::uint64_t last, Of of) {
+    if (first >= last) return;
+    remove(first, last);
+    parts_.emplace(first, Part{last, std::move(of)});
+  }
+  void remove(std::uint64_t first, std::uint64_t last) {
+    if (first >= last) return;
+    auto at = parts_.upper_bound(first);
+    if (at != parts_.begin() && std::prev(at)->second.last > first) --at;
+    while (at != parts_.end() && at->first < last) {
+      const std::uint64_t begin = at->first;
+      Part part = std::move(at->second);
+      at = parts_.erase(at);
+      if (begin < first) parts_.emplace(begin, Part{first, part.of});
+      if (last < part.last) {
+        parts_.emplace(last, std::move(part));
+        return;
+      }
+    }
+  }
+  void clear() { parts_.clear(); }
+
+ private:
+  struct Part {
+    std::uint64_t last;
+    Of of;
+  };
+  std::map<std::uint64_t, Part> parts_;
+};
 
 /// What is in a stream.
 struct Work {
@@ -143,7 +186,7 @@ class EmulatedDevice {
                               ? MAP_FAILED
                               : ::mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return state.fail("the system has no memory left"), nullptr;
-    blocks_[mapping] = {bytes, mapped};
+    blocks_[mapping] = {.bytes = bytes, .mapped = mapped, .live = {}, .ended = {}};
     ++counts.live_blocks;
     counts.live_bytes += bytes;
     counts.peak_bytes = counts.peak_bytes < counts.live_bytes ? counts.live_bytes : counts.peak_bytes;
@@ -175,13 +218,17 @@ class EmulatedDevice {
     value->block = block;
     value->first = offset;
     value->last = offset + bytes;
-    for (const auto& [data, other] : values_)
-      if (value->overlaps(*other)) return state.fail("begin_value: two values that live at one time overlap"), nullptr;
-    std::erase_if(ended_, [](const std::weak_ptr<Value>& ended) { return ended.expired(); });
-    for (const std::weak_ptr<Value>& ended : ended_)
-      if (const ValueReference former = ended.lock(); value->overlaps(*former)) value->former.push_back(ended);
+    Block& of = found->second;
+    bool overlaps = false;
+    of.live.visit(value->first, value->last, [&](const Nothing&) { return overlaps = true, false; });
+    if (overlaps) return state.fail("begin_value: two values that live at one time overlap"), nullptr;
+    of.ended.visit(value->first, value->last, [&](const std::weak_ptr<Value>& ended) {
+      if (!ended.expired()) value->former.push_back(ended);
+      return true;
+    });
     if (!map(bytes, value->pages)) return nullptr;
     ++state.counts.live_values;
+    of.live.put(value->first, value->last, {});
     unsigned char* const data = value->pages.data;
     values_.emplace(data, std::move(value));
     return data;
@@ -191,7 +238,13 @@ class EmulatedDevice {
     const auto found = values_.find(address);
     if (found == values_.end()) return;
     --state.counts.live_values;
-    ended_.push_back(found->second);
+    const Value& value = *found->second;
+    if (const auto block = blocks_.find(value.block); block != blocks_.end()) {
+      Block& of = block->second;
+      of.live.remove(value.first, value.last);
+      // Its work comes after that on the values before it, or fails: who waits for it waits for them.
+      if (value.has_work) of.ended.put(value.first, value.last, found->second);
+    }
     values_.erase(found);
   }
 
@@ -240,10 +293,12 @@ class EmulatedDevice {
       values.push_back(find("launch", operand.address, 0));
       if (values.back() == nullptr) return 1;
     }
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (values[i] == values[j] && (operands[i].is_output || operands[j].is_output))
-          return state.fail("launch: an output is an operand, too");
+    std::map<const Value*, std::size_t> given_as;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto [before, is_new] = given_as.emplace(values[i].get(), i);
+      if (!is_new && (operands[i].is_output || operands[before->second].is_output))
+        return state.fail("launch: an output is an operand, too");
+    }
     std::vector<Value*> reached;
     for (const ValueReference& value : values) reached.push_back(value.get());
     return enqueue(kTensorlintKernels, "launch", std::move(values),
@@ -324,14 +379,19 @@ class EmulatedDevice {
 
   int synchronize() {
     if (const int failed = begin("synchronize"); failed != 0) return failed;
-    return work_until([&] {
+    const int failed = work_until([&] {
       return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream.empty(); });
     });
+    for (auto& [address, block] : blocks_) block.ended.clear();  // no work is left, whatever happened
+    return failed;
   }
 
  private:
+  struct Nothing {};
   struct Block {
     std::size_t bytes = 0, mapped = 0;
+    Ranges<Nothing> live;
+    Ranges<std::weak_ptr<Value>> ended;  ///< work on them may be under way
   };
 
   static std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
@@ -380,6 +440,7 @@ class EmulatedDevice {
 
   int enqueue(tensorlint_stream stream, const char* call, std::vector<ValueReference> values,
               std::function<int()> run) {
+    for (const ValueReference& value : values) value->has_work = true;
     if (fails_now_) run = [this, call] { return state.fail(std::string(call) + ": made to fail late"); };
     streams_[stream].push_back({.kind = Work::Kind::kRun,
                                 .step = state.step,
@@ -444,7 +505,7 @@ class EmulatedDevice {
   /// `values`: of the operands.
   template <typename Launch>
   int run(const std::vector<KernelOperand>& operands, const std::vector<Value*>& values, const Launch& launch) {
-    std::vector<Value*> reached;
+    std::set<Value*> reached;
     int failed = 0;
     for (std::size_t i = 0; i < operands.size() && failed == 0; ++i) failed = reach(operands[i], *values[i], reached);
     kernels::emulator::clear_report();
@@ -473,11 +534,10 @@ class EmulatedDevice {
     is_workspace_reached_ = false;
   }
 
-  int reach(const KernelOperand& operand, Value& value, std::vector<Value*>& reached) {
+  int reach(const KernelOperand& operand, Value& value, std::set<Value*>& reached) {
     if (!operand.is_output && !value.is_written) return state.fail("launch: an operand was never written");
-    if (std::find(reached.begin(), reached.end(), &value) != reached.end()) return 0;
+    if (!reached.insert(&value).second) return 0;
     value.pages.set_accessible(true);
-    reached.push_back(&value);
     if (value.pages.bytes > 0)
       kernels::emulator::register_buffer(
           value.pages.data, value.pages.bytes, operand.element_bytes,
@@ -494,7 +554,6 @@ class EmulatedDevice {
 
   std::map<const void*, Block> blocks_;
   std::map<const void*, ValueReference> values_;  ///< that have not ended, by their data
-  std::vector<std::weak_ptr<Value>> ended_;       ///< work on them may be under way
   std::array<std::deque<Work>, 3> streams_;
   std::vector<std::uint64_t> recorded_;  ///< by event: its last recording; 0: none
   std::uint64_t recordings_ = 0;         ///< of all events: each is waited for by itself
