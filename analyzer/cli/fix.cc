@@ -19,7 +19,6 @@
 #include "analyzer/rules/engine.h"
 #include "base/escape.h"
 #include "base/file_bytes.h"
-#include "base/lines.h"
 #include "base/output.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
@@ -39,13 +38,6 @@ constexpr int kMaxRounds = 16;
 constexpr TextOptions kDiffText{.max_elements = 16};
 
 std::string people(std::string_view text) { return escape_for_display(text, 2000); }
-
-/// The lines of a report, each escaped by itself.
-std::string people_lines(std::string_view text) {
-  std::string lines;
-  while (!text.empty()) lines += people(take_line(text)) + "\n";
-  return lines;
-}
 
 /// Where a finding is, in a sentence; nothing for one about the whole model.
 std::string place_of(const findings::Finding& finding) {
@@ -104,8 +96,6 @@ int run_fix(const FixOptions& given) {
   pipeline_options.analysis.meter = pipeline->results().shared_meter();  // all rounds are work for one input
   pipeline::CheckResults left = pipeline->check();
   fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
-  std::string before;  // as text
-  if (options.diff && !plan.edits.empty()) before = to_text(pipeline->model(), kDiffText);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
   std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
@@ -126,14 +116,16 @@ int run_fix(const FixOptions& given) {
     left = outcome->pipeline.check();
     plan = fixes::plan_fixes(outcome->model(), left.findings, options.unsafe);
   }
+  std::optional<Model> original;  // read again: it is not kept beside the analyses of two models
+  if (options.diff && outcome) {
+    if (read = bytes->read(options.input); !read)
+      return refuse(fmt::format("{}: {}", options.input, read.error().message));
+    original = std::move(*read);
+  }
   if (bytes->file != nullptr)
     if (const auto changed = bytes->file->check_unchanged()) return refuse(changed->message);
 
   std::string text;
-  if (options.diff && outcome) {
-    const std::string& fixed = target.empty() ? options.input : target;
-    text += people_lines(reports::unified_diff(before, to_text(outcome->model(), kDiffText), options.input, fixed));
-  }
   for (const std::string& line : fixed) text += line;
   for (const findings::Finding& finding : left.findings)
     if (finding.severity != findings::Severity::kInfo)
@@ -164,7 +156,17 @@ int run_fix(const FixOptions& given) {
     text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));
   }
-  if (const auto error = write_stdout(text)) return refuse(error->message);
+  const auto report = [&](const TextSink& out) {
+    if (original) {
+      const auto print = [](const Model& model) {
+        return [&](const TextSink& lines) { to_text(model, kDiffText, lines); };
+      };
+      reports::unified_diff(print(*original), print(outcome->model()), options.input,
+                            target.empty() ? options.input : target, out);
+    }
+    out(text);
+  };
+  if (const auto error = write_stdout(report)) return refuse(error->message);
   return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
 }
 

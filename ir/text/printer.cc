@@ -25,21 +25,20 @@ constexpr std::string_view kDeviceKey = "tensorlint.device";
 
 class Printer {
  public:
-  Printer(const Model& model, const TextOptions& options)
-      : model_(model), options_(options), values_(model.graphs.size()) {
+  Printer(const Model& model, const TextOptions& options, const TextSink& sink)
+      : model_(model), options_(options), sink_(sink), values_(model.graphs.size()) {
     for (const ValueId id : model.values.ids(kFirstValue)) values_[model.value(id).graph].push_back(id);
   }
 
-  std::string print() {
+  void print() {
     header();
-    if (model_.graphs.empty()) return std::move(out_);
-    whole_graph(GraphId::kMain);
+    if (!model_.graphs.empty()) whole_graph(GraphId::kMain);
     for (const GraphId id : model_.graphs.ids()) {
       if (model_.graph(id).kind != GraphKind::kFunction) continue;
       out_ += '\n';
       function(id);
     }
-    return std::move(out_);
+    sink_(out_);
   }
 
  private:
@@ -162,8 +161,10 @@ class Printer {
           break;
         case Task::Kind::kNodes: {
           const Graph& graph = model_.graph(task.graph);
-          while (pending_.empty() && task.next < graph.nodes.size())
+          while (pending_.empty() && task.next < graph.nodes.size()) {
             node(model_.node(graph.nodes[task.next++]), task.indent + 2);
+            hand_over();
+          }
           if (pending_.empty()) {
             out_ += fmt::format("{:{}}}}", "", task.indent);
             if (stack.empty()) out_ += '\n';
@@ -175,6 +176,13 @@ class Printer {
         }
       }
     }
+  }
+
+  void hand_over() {
+    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    if (out_.size() < kPiece) return;
+    sink_(out_);
+    out_.clear();
   }
 
   /// Text goes out at once, unless a graph that comes before it is still waiting.
@@ -473,6 +481,7 @@ class Printer {
 
   const Model& model_;
   const TextOptions& options_;
+  const TextSink& sink_;
   IdVector<GraphId, std::vector<ValueId>> values_;
   std::string out_;
   std::vector<Task> pending_;
@@ -480,6 +489,12 @@ class Printer {
 
 }  // namespace
 
-std::string to_text(const Model& model, const TextOptions& options) { return Printer(model, options).print(); }
+std::string to_text(const Model& model, const TextOptions& options) {
+  return text_of([&](const TextSink& out) { to_text(model, options, out); });
+}
+
+void to_text(const Model& model, const TextOptions& options, const TextSink& out) {
+  Printer(model, options, out).print();
+}
 
 }  // namespace tensorlint

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "base/output.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint {
@@ -18,5 +19,7 @@ struct TextOptions {
 /// node, input or initializer becomes the model's metadata `tensorlint.device:NAME`, unless that key is there.
 /// Constants that do not fit their dims print the elements that they have.
 std::string to_text(const Model& model, const TextOptions& options = {});
+/// The same piece by piece: the bodies of a binary model, indented, may take ten times its memory.
+void to_text(const Model& model, const TextOptions& options, const TextSink& out);
 
 }  // namespace tensorlint

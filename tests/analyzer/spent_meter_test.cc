@@ -184,7 +184,8 @@ class Run {
     options.meter = meter_;
     const dataflow::Analysis after = dataflow::analyse(*fixed, options);
     fixes::drop_stale_declarations(*analysis_, after);
-    reports::unified_diff(to_text(model_, {}), to_text(*fixed, {}), "a", "b");
+    const auto print = [](const Model& of) { return [&](const TextSink& out) { to_text(of, {}, out); }; };
+    reports::unified_diff(print(model_), print(*fixed), "a", "b", [](std::string_view) {});
   }
 
   void show() {

@@ -28,8 +28,9 @@ void fix(std::string_view bytes) {
   require(fixed.ok(), "what is written can be read");
   const dataflow::Analysis after = dataflow::analyse(*fixed, {});
   fixes::drop_stale_declarations(analysis, after);
-  constexpr TextOptions kDiffText{.max_elements = 16};
-  reports::unified_diff(to_text(*model, kDiffText), to_text(*fixed, kDiffText), "a", "b");
+  static constexpr TextOptions kDiffText{.max_elements = 16};
+  const auto print = [](const Model& of) { return [&](const TextSink& out) { to_text(of, kDiffText, out); }; };
+  reports::unified_diff(print(*model), print(*fixed), "a", "b", [](std::string_view) {});
 }
 
 }  // namespace tensorlint::fuzz

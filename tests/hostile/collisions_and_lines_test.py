@@ -130,6 +130,17 @@ class CollisionsAndLinesTest(PromiseTest):
         self.assertEqual(result.code, UNREADABLE, result.errors[:500])
         self.assertIn(b"functions and graphs are nested too deep", result.errors)
 
+    def test_a_diff_of_indented_bodies(self):
+        result = self.run_in(2, nested(60_000), "fix", "--unsafe", "--diff")
+        self.assertLess(len(result.output), 6 << 20)
+        self.assertIn(b"\n(the diff continues beyond 4 MiB of text)\nfixed ", result.output)
+
+    def test_a_diff_of_distant_changes(self):
+        result = self.run_in(2, nested(0, depth=10, dead=200), "fix", "--unsafe", "--diff")
+        self.assertEqual(result.code, CLEAN)
+        self.assertEqual(result.output.count(b"\n@@ "), 2)
+        self.assertEqual(result.output.count(b"\n-  "), 200)
+
 
 if __name__ == "__main__":
     unittest.main()
