@@ -301,7 +301,7 @@ std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& an
 std::optional<std::vector<double>> sorted_numbers(const Expressions& expressions, ValueId value, std::size_t most) {
   auto numbers = constant_numbers(expressions.analysis(), value, most);
   if (!numbers || std::ranges::any_of(*numbers, [](double number) { return std::isnan(number); })) return std::nullopt;
-  expressions.charge(numbers->size() * static_cast<std::size_t>(std::bit_width(numbers->size())) / 2);
+  expressions.charge(numbers->size() * static_cast<std::size_t>(std::bit_width(numbers->size())));
   std::ranges::sort(*numbers);
   return numbers;
 }
