@@ -8,54 +8,100 @@
 namespace tensorlint {
 namespace {
 
-/// What a position of the glob stands for.
-struct Piece {
-  enum class Kind { kByte, kOne, kMany } kind;
-  char byte = 0;
-  bool crosses = false;  ///< also takes `/`
-  std::size_t next = 0;
+using Bits = std::vector<std::uint64_t>;
+constexpr std::size_t kWordBits = 64;
+
+/// What a path has at its positions, a bit for each, one past its end included.
+class PathBits {
+ public:
+  explicit PathBits(std::string_view path)
+      : words_(path.size() / kWordBits + 1), bytes_(256 * words_), inside_(words_) {
+    for (std::size_t at = 0; at < path.size(); ++at) {
+      const std::uint64_t bit = std::uint64_t{1} << (at % kWordBits);
+      bytes_[static_cast<unsigned char>(path[at]) * words_ + at / kWordBits] |= bit;
+      if (path[at] != '/') inside_[at / kWordBits] |= bit;
+    }
+  }
+  std::size_t words() const { return words_; }
+  /// Where this byte is.
+  const std::uint64_t* of(char byte) const { return &bytes_[static_cast<unsigned char>(byte) * words_]; }
+  /// Where any other byte than `/` is.
+  const std::uint64_t* inside() const { return inside_.data(); }
+
+ private:
+  std::size_t words_;
+  Bits bytes_, inside_;
 };
 
-/// `*` stops at `/`, `**/` also stands for nothing.
-Piece piece_at(std::string_view glob, std::size_t at) {
-  if (glob[at] == '?') return {.kind = Piece::Kind::kOne, .next = at + 1};
-  if (glob[at] != '*') return {.kind = Piece::Kind::kByte, .byte = glob[at], .next = at + 1};
-  std::size_t next = at + 1;
-  while (next < glob.size() && glob[next] == '*') ++next;
-  return {.kind = Piece::Kind::kMany, .crosses = next > at + 1, .next = next};
+/// Positions after one of the bytes at `takes`.
+void step(Bits& reached, const std::uint64_t* takes) {
+  std::uint64_t carry = 0;
+  for (std::size_t word = 0; word < reached.size(); ++word) {
+    const std::uint64_t taken = reached[word] & takes[word];
+    reached[word] = taken << 1 | carry;
+    carry = taken >> (kWordBits - 1);
+  }
 }
 
-/// Time: the square of the text's length, whatever the pattern.
-bool matches_whole_path(std::string_view glob, std::string_view text) {
-  std::vector<char> reached(text.size() + 1, 0),
-      after;  // by position: the glob up to here matches the text up to there
-  reached[0] = 1;
-  for (std::size_t g = 0; g < glob.size();) {
-    const Piece piece = piece_at(glob, g);
-    after.assign(text.size() + 1, 0);
-    const auto takes = [&](char c) {
-      return piece.kind == Piece::Kind::kByte ? c == piece.byte : piece.crosses || c != '/';
-    };
-    if (piece.kind == Piece::Kind::kMany) {
-      const bool whole_folders =
-          piece.crosses && piece.next < glob.size() && glob[piece.next] == '/' && (g == 0 || glob[g - 1] == '/');
-      bool any = false;  // some earlier position was reached and everything since can be taken
-      for (std::size_t t = 0; t <= text.size(); ++t) {
-        any = (any && (t == 0 || takes(text[t - 1]))) || reached[t] != 0;
-        // `**/` takes folders: nothing, or text up to and with a `/`.
-        after[t] = whole_folders ? static_cast<char>(reached[t] != 0 || (any && t > 0 && text[t - 1] == '/'))
-                                 : static_cast<char>(any);
-      }
-      g = whole_folders ? piece.next + 1 : piece.next;
-      while (whole_folders && glob.substr(g).starts_with("**/")) g += 3;  // says nothing more
-    } else {
-      for (std::size_t t = 0; t < text.size(); ++t) after[t + 1] = static_cast<char>(reached[t] != 0 && takes(text[t]));
-      g = piece.next;
-    }
-    reached.swap(after);
-    if (std::ranges::find(reached, 1) == reached.end()) return false;
+/// And positions after any number of the bytes at `takes`: a sum carries from where a run of ones is entered to its end
+/// (Parabix's MatchStar).
+void step_any(Bits& reached, const std::uint64_t* takes) {
+  std::uint64_t carry = 0;
+  for (std::size_t word = 0; word < reached.size(); ++word) {
+    const std::uint64_t entered = reached[word] & takes[word], sum = entered + takes[word], all = sum + carry;
+    carry = static_cast<std::uint64_t>(sum < entered || all < sum);
+    reached[word] |= all ^ takes[word];
   }
-  return reached[text.size()] != 0;
+}
+
+/// And all positions after the first one; with `folders` only those after a `/`.
+void step_across(Bits& reached, const std::uint64_t* folders) {
+  std::uint64_t beyond = 0, carry = 0;
+  for (std::size_t word = 0; word < reached.size(); ++word) {
+    const std::uint64_t first = reached[word] & (~reached[word] + 1);
+    const std::uint64_t from = beyond != 0 ? beyond : ~first + 1;  // the lowest bit and all above it
+    if (first != 0) beyond = ~std::uint64_t{0};
+    if (folders == nullptr) {
+      reached[word] |= from;
+    } else {
+      reached[word] |= from & (folders[word] << 1 | carry);
+      carry = folders[word] >> (kWordBits - 1);
+    }
+  }
+}
+
+/// Time: the product of both lengths, a 64th of it.
+bool matches_whole_path(std::string_view glob, std::string_view text) {
+  // Most patterns begin with a folder that most paths are not in.
+  std::size_t at = std::min(glob.find_first_of("*?"), glob.size());
+  if (!text.starts_with(glob.substr(0, at))) return false;
+  if (at == glob.size()) return at == text.size();
+  const PathBits path(text);
+  Bits reached(path.words());  // by position: the glob up to here matches the text up to there
+  reached[at / kWordBits] = std::uint64_t{1} << (at % kWordBits);
+  while (at < glob.size()) {
+    if (glob[at] != '*') {
+      step(reached, glob[at] == '?' ? path.inside() : path.of(glob[at]));
+      ++at;
+    } else {
+      // `*` stops at `/`, `**/` also stands for nothing.
+      const bool begins_folder = at == 0 || glob[at - 1] == '/';
+      const std::size_t next = std::min(glob.find_first_not_of('*', at), glob.size());
+      const bool crosses = next > at + 1;
+      at = next;
+      if (!crosses) {
+        step_any(reached, path.inside());
+      } else if (begins_folder && glob.substr(at).starts_with('/')) {
+        step_across(reached, path.of('/'));
+        ++at;
+        while (glob.substr(at).starts_with("**/")) at += 3;  // says nothing more
+      } else {
+        step_across(reached, nullptr);
+      }
+    }
+    if (std::ranges::all_of(reached, [](std::uint64_t word) { return word == 0; })) return false;
+  }
+  return (reached[text.size() / kWordBits] >> (text.size() % kWordBits) & 1) != 0;
 }
 
 /// A part of a glob without stars, at the beginning of `text`.
