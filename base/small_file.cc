@@ -30,16 +30,10 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
 }
 
 std::string folder_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
-std::string relative_path(const std::string& path, const std::string& folder) {
-  std::error_code error;
-  const fs::path full = fs::absolute(path, error).lexically_normal();
-  fs::path base = fs::absolute(folder, error).lexically_normal();
-  if (!base.has_filename()) base = base.parent_path();
-  return full.lexically_relative(base).generic_string();
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  const std::size_t end = path.find_last_not_of('/', slash);
+  return end == std::string::npos ? "/" : path.substr(0, end + 1);
 }
 
 }  // namespace tensorlint

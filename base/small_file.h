@@ -13,7 +13,4 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit);
 /// The folder that a file is in, "." for a plain name.
 std::string folder_of(const std::string& path);
 
-/// `path` as seen from `folder`, with `/` between folders and without following links: "models/a.onnx", "../b.onnx".
-std::string relative_path(const std::string& path, const std::string& folder);
-
 }  // namespace tensorlint

@@ -145,7 +145,7 @@ void Checker::check_model(std::size_t input, const InputSettings& settings, find
   report.work = {meter.steps(), meter.steps_allowed(), meter.most_memory(), meter.memory_allowed()};
   if (written_ != nullptr) write_into_baseline(report);
   if (settings.config != nullptr) {
-    suppressions_.note(input, settings.config->path, settings, results);
+    suppressions_.note(input, *settings.config, settings, results);
     report.config = settings.config->path;
     report.hidden = suppressed + results.left_out;
     if (settings.filter.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;

@@ -1,6 +1,7 @@
 #include "analyzer/cli/inputs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +20,7 @@
 #include <tuple>
 
 #include "base/foreign_format.h"
+#include "base/paths.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 
@@ -25,6 +28,21 @@ namespace tensorlint::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+enum class Entry : std::uint8_t { kFolder, kLinkToFolder, kOther };
+
+/// By the folder that it is in, not by its path: one that is too long for the system has no status, and is not left
+/// out.
+Entry entry_of(::DIR* folder, const ::dirent& entry) {
+  if (entry.d_type == DT_DIR) return Entry::kFolder;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return Entry::kOther;
+  struct ::stat status{};
+  if (::fstatat(::dirfd(folder), entry.d_name, &status, 0) != 0 || !S_ISDIR(status.st_mode)) return Entry::kOther;
+  if (entry.d_type == DT_LNK || ::fstatat(::dirfd(folder), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      S_ISLNK(status.st_mode))
+    return Entry::kLinkToFolder;
+  return Entry::kFolder;
+}
 
 void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
   std::vector<InputFile> found;
@@ -34,22 +52,27 @@ void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
   while (!pending.empty()) {
     const std::string here = std::move(pending.back());
     pending.pop_back();
-    std::error_code error;
-    fs::directory_iterator it(here, error);
-    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-      std::error_code ignored;
-      // What the folder's own entry says: a path that is too long for the system has no status, and is not left out.
-      if (!it->is_symlink(ignored) && it->is_directory(ignored)) {
-        pending.push_back(it->path().string());
-      } else if (is_model_name(it->path().native()) && !it->is_directory(ignored)) {
-        found.push_back({it->path().string(), {}});
-      } else if (std::string hint = foreign_name(it->path().native());
-                 !hint.empty() && (foreign.empty() || it->path().native() < foreign_file)) {
+    const std::unique_ptr<::DIR, int (*)(::DIR*)> folder(::opendir(here.c_str()), &::closedir);
+    errno = folder == nullptr ? errno : 0;
+    while (folder != nullptr) {
+      const ::dirent* const entry = ::readdir(folder.get());
+      if (entry == nullptr) break;
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      const Entry kind = entry_of(folder.get(), *entry);
+      std::string path = here.ends_with('/') ? here : here + '/';
+      path += name;
+      if (kind == Entry::kFolder) {
+        pending.push_back(std::move(path));
+      } else if (is_model_name(path) && kind != Entry::kLinkToFolder) {
+        found.push_back({std::move(path), {}});
+      } else if (std::string hint = foreign_name(path); !hint.empty() && (foreign.empty() || path < foreign_file)) {
         foreign = std::move(hint);
-        foreign_file = it->path().native();
+        foreign_file = std::move(path);
       }
+      errno = 0;
     }
-    if (error) found.push_back({here, "cannot read the folder: " + error.message()});
+    if (errno != 0) found.push_back({here, fmt::format("cannot read the folder: {}", std::strerror(errno))});
   }
   if (found.empty())
     found.push_back({folder, foreign.empty() ? "no .onnx or .onnxtxt file in the folder"
@@ -190,12 +213,9 @@ std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
       expand_path(input_path(argument), out);
     }
   }
-  std::set<fs::path> known;
+  std::set<std::string> known;
   std::erase_if(out, [&](const InputFile& file) {
-    std::error_code error;
-    if (file.path == kStandardInput) return !known.insert(kStandardInput).second;
-    const fs::path whole = fs::absolute(file.path, error).lexically_normal();
-    return !error && !known.insert(whole).second;
+    return !known.insert(file.path == kStandardInput ? file.path : whole_path(file.path)).second;
   });
   return out;
 }

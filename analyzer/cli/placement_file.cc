@@ -44,8 +44,8 @@ Result<placement::PlacementRule> read_row(const std::string& path, const toml::t
 
 }  // namespace
 
-Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path) {
-  const auto file = config::read_toml_file(path);
+Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path, std::size_t most_bytes) {
+  const auto file = config::read_toml_file(path, most_bytes);
   if (!file) return file.error();
   std::vector<placement::PlacementRule> rules;
   for (const auto& [key, node] : *file) {

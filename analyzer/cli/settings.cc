@@ -1,6 +1,7 @@
 #include "analyzer/cli/settings.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string_view>
@@ -9,10 +10,12 @@
 
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
+#include "analyzer/config/toml_file.h"
 #include "base/did_you_mean.h"
 #include "base/escape.h"
 #include "base/glob.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/small_file.h"
 
 namespace tensorlint::cli {
@@ -61,6 +64,13 @@ void add_declarations(const config::ConfigDeclarations& from, Declarations& to) 
   for (const config::ConfigEntry& entry : from.ranges) to.ranges.push_back(assigned(entry));
   if (from.device) to.devices.push_back(assigned(*from.device));
   for (const config::ConfigEntry& entry : from.devices) to.devices.push_back(assigned(entry));
+}
+
+/// Device and inode; zeros where there is no file, which is then said when it is read.
+std::pair<std::uint64_t, std::uint64_t> file_at(const std::string& path) {
+  struct ::stat status{};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
 }
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
@@ -133,7 +143,7 @@ std::optional<Error> Settings::accept(const config::Config& config) {
     if (parse_declarations(one)) return std::nullopt;
     return Error{fmt::format("{}:{}: `{}` is not of the form {}", config.path, entry.line, entry.text, form), {}};
   };
-  for (const config::ConfigDeclarations& declarations : config.declarations) {
+  for (const config::ConfigDeclarations& declarations : config.says->declarations) {
     for (const config::ConfigEntry& entry : declarations.inputs)
       if (auto error = check(entry, &Declarations::inputs, "dtype[dims]")) return error;
     for (const config::ConfigEntry& entry : declarations.ranges)
@@ -144,16 +154,39 @@ std::optional<Error> Settings::accept(const config::Config& config) {
       if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0"))
         return error;
   }
-  if (!config.baseline.empty() && !options_.keep_all && !baselines_.contains(config.baseline)) {
-    auto baseline = config::Baseline::read(config.baseline);
-    if (!baseline) return baseline.error();
-    baselines_[config.baseline] = std::make_shared<const config::Baseline>(std::move(*baseline));
+  if (!config.baseline.empty() && !options_.keep_all)
+    if (auto error = read_baseline(config.baseline, config.is_found)) return error;
+  if (!config.placement_file.empty()) return read_placement(config.placement_file, config.is_found);
+  return std::nullopt;
+}
+
+std::optional<Error> Settings::read_baseline(const std::string& path, bool is_found) {
+  if (baselines_.by_path.contains(path)) return std::nullopt;
+  const auto file = file_at(path);
+  if (const auto known = baselines_.read.find(file); known != baselines_.read.end()) {
+    baselines_.by_path[path] = std::make_shared<const config::Baseline>(known->second->at(path));
+    return std::nullopt;
   }
-  if (!config.placement_file.empty() && !placement_files_.contains(config.placement_file)) {
-    auto rules = read_placement_file(config.placement_file);
-    if (!rules) return rules.error();
-    placement_files_[config.placement_file] = std::move(*rules);
+  auto read = config::Baseline::read(path, is_found ? config::Baseline::kMaxFoundBytes : config::Baseline::kMaxBytes);
+  if (!read)
+    return is_found && read.error().message.ends_with("MiB")
+               ? Error{read.error().message + ": a larger one is given with --baseline", {}}
+               : read.error();
+  baselines_.by_path[path] = baselines_.read[file] = std::make_shared<const config::Baseline>(std::move(*read));
+  return std::nullopt;
+}
+
+std::optional<Error> Settings::read_placement(const std::string& path, bool is_found) {
+  if (placement_files_.by_path.contains(path)) return std::nullopt;
+  const auto file = file_at(path);
+  const auto known = placement_files_.read.find(file);
+  if (known == placement_files_.read.end()) {
+    using Rules = std::vector<placement::PlacementRule>;
+    Result<Rules> read = read_placement_file(path, is_found ? config::kMaxFoundTomlBytes : config::kMaxTomlBytes);
+    if (!read) return read.error();
+    placement_files_.read[file] = read->empty() ? nullptr : std::make_shared<const Rules>(std::move(*read));
   }
+  placement_files_.by_path[path] = placement_files_.read.at(file);
   return std::nullopt;
 }
 
@@ -193,7 +226,7 @@ std::shared_ptr<const Settings::Declared> Settings::declared_by(const std::share
   Declared declared;
   Declarations declarations;
   for (const std::size_t i : parts) {
-    const config::ConfigDeclarations& part = config->declarations[i];
+    const config::ConfigDeclarations& part = config->says->declarations[i];
     add_declarations(part, declarations);
     if (part.path.empty()) continue;
     for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
@@ -214,8 +247,9 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   InputSettings settings;
   settings.config = config;
   const config::Config none;
-  const config::Config& file = config != nullptr ? *config : none;
-  const std::string path = config != nullptr ? relative_path(input, file.folder) : input;
+  const config::Config& at = config != nullptr ? *config : none;
+  const config::ConfigContent& file = *at.says;
+  const std::string path = config != nullptr ? relative_path(input, at.folder) : input;
 
   std::vector<std::size_t> parts;
   for (std::size_t i = 0; i < file.declarations.size(); ++i)
@@ -226,8 +260,8 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   settings.analysis.signatures = signatures_;
   settings.placement = declared->placement;
   settings.placement.providers = providers_;
-  const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;
-  if (!placement_file.empty()) settings.placement.rules = placement_files_.at(placement_file);
+  const std::string& placement_file = options_.placement_file.empty() ? at.placement_file : options_.placement_file;
+  if (!placement_file.empty()) settings.placement.rules = placement_files_.by_path.at(placement_file);
 
   settings.selection.read_sources_below(options_.source_root);
   const auto& select = options_.select.empty() ? file.select : options_.select;
@@ -249,8 +283,8 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
   settings.max_findings =
       options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
-  const std::string& baseline = options_.baseline.empty() ? file.baseline : options_.baseline;
-  if (!baseline.empty() && !options_.keep_all) settings.filter.baseline = baselines_.at(baseline);
+  const std::string& baseline = options_.baseline.empty() ? at.baseline : options_.baseline;
+  if (!baseline.empty() && !options_.keep_all) settings.filter.baseline = baselines_.by_path.at(baseline);
   settings.baseline_is_configured = options_.baseline.empty();
   if (options_.keep_all || settings.filter.baseline != nullptr || !settings.filter.suppressions.empty())
     settings.selection.keep(kAllFindings);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/declarations.h"
@@ -85,6 +86,8 @@ class Settings {
 
   /// Declarations, and the files that the configuration names.
   std::optional<Error> accept(const config::Config& config);
+  std::optional<Error> read_baseline(const std::string& path, bool is_found);
+  std::optional<Error> read_placement(const std::string& path, bool is_found);
   void leave_out(rules::RuleSelection& selection) const;
   void announce(const config::Config& config);
 
@@ -95,9 +98,15 @@ class Settings {
   config::ConfigFinder finder_{rules::rule_names()};
   std::shared_ptr<Known> known_ = std::make_shared<Known>();  ///< of threads that ask for settings
   std::set<std::shared_ptr<const config::Config>> accepted_;
-  std::set<std::string> announced_;                                               ///< by path
-  std::map<std::string, std::shared_ptr<const config::Baseline>> baselines_;      ///< by path
-  std::map<std::string, std::vector<placement::PlacementRule>> placement_files_;  ///< by path
+  std::set<std::string> announced_;  ///< by path
+  /// Files that the configurations of many folders name may be links to one.
+  template <typename Content>
+  struct Files {
+    std::map<std::string, std::shared_ptr<const Content>> by_path;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const Content>> read;  ///< by device and inode
+  };
+  Files<config::Baseline> baselines_;
+  Files<std::vector<placement::PlacementRule>> placement_files_;  ///< null: empty ones
   std::vector<std::shared_ptr<const placement::ProviderTable>> providers_;
   std::shared_ptr<const ops::Signatures> signatures_;
 };

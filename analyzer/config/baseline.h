@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +20,13 @@ class Baseline {
  public:
   /// An empty one that will be written to `path`.
   explicit Baseline(std::string path);
-  /// Errors: not there, above 64 MiB, not of this form.
-  static Result<Baseline> read(const std::string& path);
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+  /// Of one that only a found configuration names: some 13,000 findings.
+  static constexpr std::size_t kMaxFoundBytes = std::size_t{4} << 20;
+  /// Errors: not there, above `most_bytes`, not of this form.
+  static Result<Baseline> read(const std::string& path, std::size_t most_bytes = kMaxBytes);
+  /// One that was read, by another path to the same file: what is in it is kept once.
+  Baseline at(std::string path) const;
 
   /// Adds all findings of one input.
   void add(const std::string& input, std::span<const findings::Finding> findings);
@@ -38,13 +44,19 @@ class Baseline {
 
  private:
   struct Entry {
-    std::string rule, message;  ///< for people
+    std::string rule, message;  ///< for people, who read them in the file: not kept of one that is read
     std::size_t count = 0;
   };
+  struct Entries {
+    std::map<std::string, Entry> by_print;
+    std::size_t places = 0;  ///< of all of them
+  };
+  using Inputs = std::map<std::string, Entries>;  ///< by path
+  class Reader;
   std::string key(const std::string& input) const;
 
   std::string path_;
-  std::map<std::string, std::map<std::string, Entry>> inputs_;  ///< by path, by fingerprint
+  std::shared_ptr<Inputs> inputs_ = std::make_shared<Inputs>();  ///< of those that are read, shared
 };
 
 }  // namespace tensorlint::config

@@ -1,16 +1,20 @@
 #include "analyzer/config/config.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <limits>
 #include <span>
 #include <string_view>
-#include <system_error>
 
 #include "analyzer/config/toml_file.h"
+#include "base/descriptor.h"
 #include "base/did_you_mean.h"
+#include "base/paths.h"
 #include "base/small_file.h"
 
 namespace tensorlint::config {
@@ -25,12 +29,9 @@ using MaybeError = std::optional<Error>;
 /// Reads one file; every method gives the first thing that is wrong.
 class ConfigReader {
  public:
-  ConfigReader(const std::string& path, const findings::RuleNames& rules) : path_(path), rules_(rules) {
-    out_.path = path;
-    out_.folder = folder_of(path);
-  }
+  ConfigReader(const std::string& path, const findings::RuleNames& rules) : path_(path), rules_(rules) {}
 
-  Result<Config> read(std::size_t most_bytes) {
+  Result<ConfigContent> read(std::size_t most_bytes) {
     const Result<toml::table> file = read_toml_file(path_, most_bytes);
     if (!file) return file.error();
     if (const MaybeError error = read_file(*file)) return *error;
@@ -62,9 +63,9 @@ class ConfigReader {
       } else if (key == "max-findings") {
         error = read_count(node, out_.max_findings.emplace());
       } else if (key == "baseline") {
-        error = read_path(node, out_.baseline);
+        error = read_text(node, out_.baseline);
       } else if (key == "placement-file") {
-        error = read_path(node, out_.placement_file);
+        error = read_text(node, out_.placement_file);
       } else if (key == "severity") {
         error = read_severities(node);
       } else if (key == "models") {
@@ -84,13 +85,6 @@ class ConfigReader {
     if (text == nullptr || text->get().empty()) return wrong(node.source(), "expected a string");
     out = text->get();
     return std::nullopt;
-  }
-
-  /// A file, relative to the configuration's folder.
-  MaybeError read_path(const toml::node& node, std::string& out) const {
-    const MaybeError error = read_text(node, out);
-    if (!error) out = (fs::path(out_.folder) / out).lexically_normal().string();
-    return error;
   }
 
   MaybeError read_count(const toml::node& node, std::size_t& out) const {
@@ -238,8 +232,9 @@ class ConfigReader {
     if (suppression.reason.empty())
       return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
+    suppression.row = static_cast<std::uint32_t>(out_.suppressions.size());
     for (const std::string& rule : rules) suppression.codes |= rules_.codes_of(rule);
-    suppression.place = {.file = path_,
+    suppression.place = {.file = {},
                          .line = row.source().begin.line,
                          .column = static_cast<std::uint32_t>(row.source().begin.column),
                          .source = {}};
@@ -251,40 +246,104 @@ class ConfigReader {
   const std::string& path_;
   const findings::RuleNames& rules_;
   std::size_t declared_ = 0;
-  Config out_;
+  ConfigContent out_;
 };
+
+/// What the file at `path` says, for the models beside it.
+Config config_of(const std::string& path, std::shared_ptr<const ConfigContent> says, bool is_found) {
+  Config config{.path = path,
+                .folder = folder_of(path),
+                .is_found = is_found,
+                .baseline = {},
+                .placement_file = {},
+                .says = std::move(says)};
+  const auto beside = [&](const std::string& file) {
+    return file.empty() ? file : (fs::path(config.folder) / file).lexically_normal().string();
+  };
+  config.baseline = beside(config.says->baseline);
+  config.placement_file = beside(config.says->placement_file);
+  return config;
+}
 
 }  // namespace
 
 Result<Config> read_config(const std::string& path, const findings::RuleNames& rules) {
-  return ConfigReader(path, rules).read(kMaxTomlBytes);
+  Result<ConfigContent> read = ConfigReader(path, rules).read(kMaxTomlBytes);
+  if (!read) return read.error();
+  return config_of(path, std::make_shared<const ConfigContent>(std::move(*read)), false);
+}
+
+/// The number of a folder. All on the way to it get theirs, from the root of the file system down: each is opened in
+/// the one above, since the system goes through all of a path each time that it gets one.
+std::size_t ConfigFinder::number_of(const std::string& whole_folder) {
+  if (last_.first == whole_folder) return last_.second;
+  const auto note = [](Folder& folder, int open) {
+    folder.has_config = ::faccessat(open, std::string(kFileName).c_str(), F_OK, 0) == 0;
+    folder.has_git = ::faccessat(open, ".git", F_OK, 0) == 0;
+  };
+  std::size_t number = 0;
+  std::string_view rest = whole_folder, known = rest.substr(0, 0);
+  Descriptor open;  // the folder of this number, once one is new
+  if (numbers_.empty()) {
+    open = Descriptor(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    note(folders_.front(), open.number());
+  }
+  while (!rest.empty()) {
+    std::string name(take_component(rest));
+    if (name.empty()) break;
+    const auto [at, is_new] = numbers_.try_emplace({number, std::move(name)}, folders_.size());
+    if (is_new) {
+      if (!open.ok())
+        open = Descriptor(::open(known.empty() ? "/" : std::string(known).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      open = Descriptor(::openat(open.number(), at->first.second.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      Folder& folder = folders_.emplace_back(Folder{.above = number, .config = {}});
+      if (open.ok()) note(folder, open.number());
+    }
+    number = at->second;
+    known = std::string_view(whole_folder).substr(0, whole_folder.size() - rest.size());
+  }
+  last_ = {whole_folder, number};
+  return number;
+}
+
+/// What the file in `folder` says; the folder's path ends in no slash.
+Result<std::shared_ptr<const Config>> ConfigFinder::config_at(const std::string& folder) {
+  const std::string candidate = fmt::format("{}/{}", folder, kFileName), shown = relative_path(candidate, ".");
+  const std::string& path = shown.starts_with("../../..") ? candidate : shown;
+  struct ::stat status{};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  const std::pair<std::uint64_t, std::uint64_t> file{status.st_dev, status.st_ino};
+  if (const auto known = read_.find(file); is_there && known != read_.end())
+    return std::make_shared<const Config>(config_of(path, known->second, true));
+  Result<ConfigContent> read = ConfigReader(path, *rules_).read(kMaxFoundTomlBytes);
+  if (!read) return read.error();
+  const auto says = std::make_shared<const ConfigContent>(std::move(*read));
+  if (is_there) read_.emplace(file, says);
+  return std::make_shared<const Config>(config_of(path, says, true));
 }
 
 Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string& input) {
-  std::error_code error;
-  const std::string folder = folder_of(input);
-  std::vector<std::string> passed;
+  std::string folder = whole_path(folder_of(input));
+  std::vector<std::size_t> passed;
   std::shared_ptr<const Config> found;
-  for (fs::path full = fs::absolute(folder, error).lexically_normal();; full = full.parent_path()) {
-    if (!full.has_filename() && full.has_relative_path()) full = full.parent_path();  // a trailing slash
-    if (const auto known = folders_.find(full.string()); known != folders_.end()) {
-      found = known->second;
+  for (std::size_t number = number_of(folder);; number = folders_[number].above) {
+    const Folder& at = folders_[number];
+    if (at.config) {
+      found = *at.config;
       break;
     }
-    passed.push_back(full.string());
-    std::error_code ignored;
-    const fs::path candidate = full / kFileName;
-    if (fs::exists(candidate, ignored)) {
-      const std::string shown = relative_path(candidate.string(), ".");
-      const std::string path = shown.starts_with("../../..") ? candidate.string() : shown;
-      Result<Config> config = ConfigReader(path, *rules_).read(kMaxFoundTomlBytes);
-      if (!config) return config.error();
-      found = std::make_shared<const Config>(std::move(*config));
+    passed.push_back(number);
+    if (folder == "/") folder.clear();
+    if (at.has_config) {
+      auto config = config_at(folder);
+      if (!config) return config;
+      found = std::move(*config);
       break;
     }
-    if (fs::exists(full / ".git", ignored) || !full.has_relative_path()) break;
+    if (at.has_git || number == 0) break;
+    folder.resize(folder.rfind('/'));
   }
-  for (const std::string& path : passed) folders_[path] = found;
+  for (const std::size_t number : passed) folders_[number].config = found;
   return found;
 }
 

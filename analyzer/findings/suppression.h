@@ -14,6 +14,7 @@ struct Suppression {
   RuleCodes codes;          ///< of these rules
   std::string node, graph;  ///< globs (matches_name), empty: all
   std::uint32_t line = 0;   ///< comments: only findings on this line of a model in text
+  std::uint32_t row = 0;    ///< configurations: which of theirs
   std::string reason;
   SourceLocation place;  ///< where it is written
 

@@ -1,36 +1,52 @@
 #include "analyzer/pipeline/suppression_uses.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "base/meter.h"
+
 namespace tensorlint::pipeline {
 
-void SuppressionUses::note(std::size_t input, const std::string& config, const Options& options,
+void SuppressionUses::note(std::size_t input, const config::Config& config, const Options& options,
                            const CheckResults& results) {
   const std::lock_guard lock(mutex_);
-  const auto [at, is_new] = configs_.try_emplace(config, Config{input, options.selection});
+  const auto [at, is_new] = configs_.try_emplace(config.path, Config{input, options.selection, config.says, {}});
   Config& known = at->second;
   if (!is_new && input < known.first_input) {
     known.first_input = input;
     known.selection = options.selection;
   }
+  known.uses.resize(known.says->suppressions.size());
   for (std::size_t i = 0; i < options.filter.suppressions.size(); ++i) {
-    const std::shared_ptr<const findings::Suppression>& suppression = options.filter.suppressions[i];
-    Use& use =
-        known.uses.try_emplace({suppression->place.line, suppression->place.column}, Use{suppression}).first->second;
-    use.used = use.used || results.suppressed[i] > 0;
+    const findings::Suppression& suppression = *options.filter.suppressions[i];
+    Use& use = known.uses[suppression.row];
     // Of an input that is checked in part nobody knows what it would have suppressed.
-    use.asked = use.asked || (!results.is_partial && all_run(*suppression, options.selection));
+    if (results.suppressed[i] > 0)
+      use = Use::kUsed;
+    else if (use == Use::kNotAsked && !results.is_partial && all_run(suppression, options.selection))
+      use = Use::kNotUsed;
   }
 }
 
 void SuppressionUses::report_unused(std::vector<findings::InputReport>& reports) {
+  // Each configuration its share of half of what findings may take: those of all are there when reports are written.
+  const std::size_t share = Meter::kMemoryAtLeast / 2 / std::max<std::size_t>(configs_.size(), 1);
   for (const auto& [path, config] : configs_) {
     if (!reports_unused_suppressions(config.selection)) continue;
     findings::InputReport& report = reports[config.first_input];
-    for (const auto& [place, use] : config.uses) {
-      if (use.used || !use.asked) continue;
-      findings::Finding finding = unused_suppression(*use.suppression, config.selection);
-      ++report.counts[finding.severity];
+    std::size_t bytes = 0;
+    findings::Severity severity{};
+    for (std::size_t row = 0; row < config.uses.size(); ++row) {
+      if (config.uses[row] != Use::kNotUsed) continue;
+      if (bytes <= share) {
+        findings::Finding finding = unused_suppression(*config.says->suppressions[row].suppression, config.selection);
+        finding.path = finding.place.file = path;  // files that are links to one share its suppressions
+        severity = finding.severity;
+        bytes += findings::memory_of(finding);
+        report.findings.push_back(std::move(finding));
+      }
+      ++report.counts[severity];
       ++report.places;
-      report.findings.push_back(std::move(finding));
     }
   }
 }

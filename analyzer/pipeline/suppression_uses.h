@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "analyzer/config/config.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/pipeline/filter.h"
 #include "analyzer/pipeline/pipeline.h"
@@ -19,22 +19,24 @@ namespace tensorlint::pipeline {
 class SuppressionUses {
  public:
   /// What one input, with the configuration `config`, did with its suppressions.
-  void note(std::size_t input, const std::string& config, const Options& options, const CheckResults& results);
+  void note(std::size_t input, const config::Config& config, const Options& options, const CheckResults& results);
 
-  /// Suppressions of a configuration that no input used are in the report of its first input that was checked.
-  /// `reports`: by input.
+  /// Suppressions of a configuration that no input used are in the report of its first input that was checked, as many
+  /// as there is room for; the others are counted. `reports`: by input.
   void report_unused(std::vector<findings::InputReport>& reports);
 
  private:
-  struct Use {
-    std::shared_ptr<const findings::Suppression> suppression;
-    bool asked = false;  ///< some input could have used it
-    bool used = false;
+  /// Of a row: hundreds of configurations may be links to one of ten thousand rows.
+  enum class Use : std::uint8_t {
+    kNotAsked,  ///< no input could have used it
+    kNotUsed,
+    kUsed,
   };
   struct Config {
     std::size_t first_input = 0;
-    rules::RuleSelection selection;                                 ///< of that input
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Use> uses{};  ///< by line and column
+    rules::RuleSelection selection;  ///< of that input
+    std::shared_ptr<const config::ConfigContent> says;
+    std::vector<Use> uses;
   };
 
   std::mutex mutex_;

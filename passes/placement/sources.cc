@@ -68,7 +68,7 @@ DeviceSources::DeviceSources(const dataflow::Analysis& analysis, const Placement
   const auto from_elsewhere = [](SourceKind kind) {
     return kind != SourceKind::kNone && kind != SourceKind::kCommandLine;
   };
-  only_single_values_ = single_values && options.rules.empty() && default_ == 0 &&
+  only_single_values_ = single_values && options.rules == nullptr && default_ == 0 &&
                         std::none_of(node_sources_.begin(), node_sources_.end(), from_elsewhere) &&
                         std::none_of(value_sources_.begin(), value_sources_.end(), from_elsewhere);
 }
@@ -147,19 +147,20 @@ void DeviceSources::read_providers(const dataflow::Analysis& analysis, const Pla
 }
 
 void DeviceSources::read_rules(const dataflow::Analysis& analysis, const PlacementOptions& options) {
-  if (options.rules.empty()) return;
+  if (options.rules == nullptr) return;
+  const std::vector<PlacementRule>& rules = *options.rules;
   const Model& model = analysis.model();
   Meter& meter = analysis.facts().meter();
   reserve(model);
-  std::vector<bool> used(options.rules.size());
-  const bool any_module = std::any_of(options.rules.begin(), options.rules.end(),
-                                      [](const PlacementRule& rule) { return !rule.modules.empty(); });
+  std::vector<bool> used(rules.size());
+  const bool any_module =
+      std::any_of(rules.begin(), rules.end(), [](const PlacementRule& rule) { return !rule.modules.empty(); });
   for (const NodeId id : model.nodes.ids()) {
     const Node& node = model.node(id);
     if (meter.is_spent()) return;
     const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
-    for (std::size_t r = 0; r < options.rules.size() && !meter.is_spent(); ++r) {
-      const PlacementRule& rule = options.rules[r];
+    for (std::size_t r = 0; r < rules.size() && !meter.is_spent(); ++r) {
+      const PlacementRule& rule = rules[r];
       const auto is_result = [&](ValueId value) {
         return value != ValueId::kAbsent && matches(rule.values, model.name_of(value), meter);
       };
@@ -177,11 +178,11 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
   for (const ValueId id : model.values.ids(kFirstValue)) {
     const Value& value = model.value(id);
     if (value.origin != ValueOrigin::kInput && value.origin != ValueOrigin::kInitializer) continue;
-    for (std::size_t r = 0; r < options.rules.size(); ++r) {
+    for (std::size_t r = 0; r < rules.size(); ++r) {
       if (meter.is_spent()) return;
-      if (!matches(options.rules[r].values, model.text(value.name), meter)) continue;
+      if (!matches(rules[r].values, model.text(value.name), meter)) continue;
       used[r] = true;
-      place_value(id, number(options.rules[r].device), SourceKind::kPlacementFile);
+      place_value(id, number(rules[r].device), SourceKind::kPlacementFile);
     }
   }
   // A file for many models may have rows for others.
@@ -189,7 +190,7 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
   std::size_t unused = 0;
   for (std::size_t r = 0; r < used.size(); ++r) {
     if (used[r] || ++unused > kMostNamed) continue;
-    const PlacementRule& rule = options.rules[r];
+    const PlacementRule& rule = rules[r];
     std::string globs;
     for (const std::string* glob : {&rule.nodes, &rule.values, &rule.modules})
       if (!glob->empty()) globs += fmt::format("{}`{}`", globs.empty() ? "" : ", ", *glob);

@@ -35,7 +35,7 @@ struct PlacementOptions {
   std::string default_device = "cpu";  ///< canonical
   std::map<std::string, std::string, std::less<>>
       values;  ///< command line: canonical device by value of the main graph
-  std::vector<PlacementRule> rules;
+  std::shared_ptr<const std::vector<PlacementRule>> rules;  ///< of a placement file; null: none
   std::vector<std::shared_ptr<const ProviderTable>>
       providers;  ///< in the order of preference; they place what nothing else does
 };

@@ -166,19 +166,19 @@ reason = "kept for comparison"
 )"),
                                                             rules::rule_names());
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(config->select, (std::vector<std::string>{"dtype", "TL-S2"}));
-  EXPECT_EQ(config->ignore, std::vector<std::string>{"dead-node"});
-  EXPECT_EQ(config->fail_on, findings::FailOn{findings::Severity::kError});
-  EXPECT_EQ(config->max_findings, 7U);
+  EXPECT_EQ(config->says->select, (std::vector<std::string>{"dtype", "TL-S2"}));
+  EXPECT_EQ(config->says->ignore, std::vector<std::string>{"dead-node"});
+  EXPECT_EQ(config->says->fail_on, findings::FailOn{findings::Severity::kError});
+  EXPECT_EQ(config->says->max_findings, 7U);
   EXPECT_EQ(config->baseline, (folder_ / "known/baseline.json").string());
-  ASSERT_EQ(config->declarations.size(), 2U);
-  EXPECT_EQ(config->declarations[0].inputs.at(0).text, "float32[N,3]");
-  EXPECT_EQ(config->declarations[0].device->text, "cuda:0");
-  EXPECT_EQ(config->declarations[1].path, "exports/*.onnx");
-  EXPECT_EQ(config->declarations[1].ranges.at(0).name, "ids");
-  ASSERT_EQ(config->suppressions.size(), 1U);
-  EXPECT_EQ(config->suppressions[0].suppression->codes, (findings::RuleCodes{"TL-G606", "TL-G612"}));
-  EXPECT_EQ(config->suppressions[0].suppression->place.line, 20U);
+  ASSERT_EQ(config->says->declarations.size(), 2U);
+  EXPECT_EQ(config->says->declarations[0].inputs.at(0).text, "float32[N,3]");
+  EXPECT_EQ(config->says->declarations[0].device->text, "cuda:0");
+  EXPECT_EQ(config->says->declarations[1].path, "exports/*.onnx");
+  EXPECT_EQ(config->says->declarations[1].ranges.at(0).name, "ids");
+  ASSERT_EQ(config->says->suppressions.size(), 1U);
+  EXPECT_EQ(config->says->suppressions[0].suppression->codes, (findings::RuleCodes{"TL-G606", "TL-G612"}));
+  EXPECT_EQ(config->says->suppressions[0].suppression->place.line, 20U);
 }
 
 TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
@@ -237,7 +237,7 @@ TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {
   const auto near = finder.config_for((folder_ / "models/a/m.onnx").string());
   ASSERT_TRUE(near);
   ASSERT_NE(*near, nullptr);
-  EXPECT_EQ((*near)->fail_on, findings::FailOn{findings::Severity::kInfo});
+  EXPECT_EQ((*near)->says->fail_on, findings::FailOn{findings::Severity::kInfo});
   EXPECT_EQ(finder.config_for((folder_ / "models/b.onnx").string()).value(), *near);
   EXPECT_EQ(finder.config_for((folder_ / "other/m.onnx").string()).value(), nullptr);
 }
