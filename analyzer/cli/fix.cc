@@ -94,6 +94,7 @@ int run_fix(const FixOptions& given) {
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
   auto pipeline = std::make_unique<pipeline::Pipeline>(std::move(*read), pipeline_options);
   pipeline_options.analysis.meter = pipeline->results().shared_meter();  // all rounds are work for one input
+  pipeline_options.external_folder = pipeline->results().options().external_folder;
   pipeline::CheckResults left = pipeline->check();
   fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
   std::vector<std::string> fixed;

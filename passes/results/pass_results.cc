@@ -42,7 +42,11 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        [](PassResults& of) {
          of.single_sizes_.emplace(contract::find_single_sizes(of.analysis(), of.options_.analysis));
        }},
-      {"external data", {}, [](PassResults& of) { of.external_data_.emplace(check_external_data(of.model())); }},
+      {"external data",
+       {},
+       [](PassResults& of) {
+         of.external_data_.emplace(check_external_data(of.model(), *of.options_.external_folder));
+       }},
   };
   return kRunners[static_cast<std::size_t>(pass)];
 }
@@ -53,11 +57,13 @@ PassResults::PassResults(std::unique_ptr<const Model> model, PassOptions options
     : own_model_(std::move(model)), model_(own_model_.get()), options_(std::move(options)) {
   // One for all that is done with the model: passes that solve again get it with the options.
   if (options_.analysis.meter == nullptr) options_.analysis.meter = dataflow::meter_of(*model_);
+  if (options_.external_folder == nullptr) options_.external_folder = std::make_shared<ExternalFolder>(model_->path);
 }
 
 PassResults::PassResults(const dataflow::Analysis& analysis, PassOptions options)
     : model_(&analysis.model()), analysis_(&analysis), options_(std::move(options)), done_{Pass::kAnalysis} {
   options_.analysis.meter = analysis.facts().shared_meter();
+  if (options_.external_folder == nullptr) options_.external_folder = std::make_shared<ExternalFolder>(model_->path);
 }
 
 void PassResults::run(PassSet passes) {

@@ -60,6 +60,7 @@ class PassSet {
 struct PassOptions {
   dataflow::AnalysisOptions analysis;
   placement::PlacementOptions placement;
+  std::shared_ptr<ExternalFolder> external_folder;  ///< of the model; null: its own
 };
 
 /// A model and what the passes found out about it. Passes run when they are asked for, each once, after those that they

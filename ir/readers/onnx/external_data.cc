@@ -9,13 +9,13 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+
+#include "base/paths.h"
 
 namespace tensorlint {
 namespace {
@@ -24,6 +24,7 @@ constexpr std::size_t kMaxFaults = 1000;
 constexpr int kMaxLinks = 16;
 constexpr std::size_t kMaxLevels = 64;
 /// Of a location and the links on its way: a link of a page of `d/../` makes some thousand calls of the system.
+/// Components past these are not even taken out of a link.
 constexpr std::size_t kMaxComponents = 64;
 
 /// A folder directly inside, or `..`; links are not followed.
@@ -31,13 +32,12 @@ Descriptor open_folder(const Descriptor& folder, const std::string& name) {
   return Descriptor(::openat(folder.number(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Components of a path, `.` and empty ones left out, the last first.
-std::vector<std::string> reversed_components(std::string_view path) {
+/// Components of a path, `.` and empty ones left out: the first ones of them, the last of these first.
+std::vector<std::string> reversed_components(std::string_view path,
+                                             std::size_t limit = std::numeric_limits<std::size_t>::max()) {
   std::vector<std::string> components;
-  while (!path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view component = path.substr(0, slash);
-    path.remove_prefix(std::min(slash + 1, path.size()));
+  while (!path.empty() && components.size() < limit) {
+    const std::string_view component = take_component(path);
     if (!component.empty() && component != ".") components.emplace_back(component);
   }
   std::reverse(components.begin(), components.end());
@@ -50,15 +50,6 @@ std::string normalised(std::string_view path) {
   std::reverse(components.begin(), components.end());
   return fmt::format("{}{}{}", path.starts_with('/') ? "/" : "", fmt::join(components, "/"),
                      path.ends_with('/') ? "/" : "");
-}
-
-/// Canonical path of a folder with a slash at its end; empty when there is none.
-std::string absolute(const std::string& folder) {
-  const std::unique_ptr<char, void (*)(void*)> path(::realpath(folder.c_str(), nullptr), &std::free);
-  if (path == nullptr) return {};
-  std::string text(path.get());
-  if (!text.ends_with('/')) text += '/';
-  return text;
 }
 
 Error system_error(std::string_view location, int code) {
@@ -134,7 +125,20 @@ void for_each_tensor(const Model& model, const Visit& visit_tensor) {
 
 }  // namespace
 
-Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location) {
+ExternalFolder::ExternalFolder(const std::string& model_path) {
+  const std::size_t slash = model_path.rfind('/');
+  path_ = slash == std::string::npos ? "." : model_path.substr(0, slash + 1);
+}
+
+const std::string& ExternalFolder::real_path() {
+  if (!real_path_) {
+    real_path_ = real_folder(path_);
+    if (!real_path_->empty() && !real_path_->ends_with('/')) *real_path_ += '/';
+  }
+  return *real_path_;
+}
+
+Result<ExternalFile> ExternalFolder::open(std::string_view location) {
   if (location.empty()) return Error{"external data without a location", {}};
   if (location.find('\0') != std::string_view::npos)
     return Error{"external data whose location has a zero byte in it", {}};
@@ -145,12 +149,12 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
   if (pending.empty() || location.back() == '/')
     return Error{fmt::format("external data `{}` is not a regular file", location), {}};
 
-  const std::size_t slash = model_path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : model_path.substr(0, slash + 1);
+  if (!folder_.ok()) folder_ = Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder_.ok()) return system_error(location, errno);
   // The way down from the model's folder. A link's target is walked like any path, so `..` in it steps back here, and
   // never before the first.
   std::vector<Descriptor> way;
-  way.emplace_back(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  way.push_back(open_folder(folder_, "."));
   if (!way.back().ok()) return system_error(location, errno);
   int links = 0;
   std::size_t walked = 0;
@@ -168,19 +172,20 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
       return system_error(location, errno);
     if (S_ISLNK(status.st_mode)) {
       if (++links > kMaxLinks) return system_error(location, ELOOP);
-      std::string target(PATH_MAX, '\0');
-      const ::ssize_t length = ::readlinkat(way.back().number(), name.c_str(), target.data(), target.size());
+      char text[PATH_MAX];
+      const ::ssize_t length = ::readlinkat(way.back().number(), name.c_str(), text, sizeof text);
       if (length < 0) return system_error(location, errno);
-      target.resize(static_cast<std::size_t>(length));
+      std::string_view target(text, static_cast<std::size_t>(length));
       if (target.starts_with('/')) {
-        const std::string root = absolute(folder);
+        const std::string& root = real_path();
         if (root.empty() || !target.starts_with(root)) return leaves(location);
-        target.erase(0, root.size());
+        target.remove_prefix(root.size());
         way.erase(way.begin() + 1, way.end());
       }
       if (pending.empty())
         if (auto blob = open_blob(way.back(), target, location)) return *std::move(blob);
-      for (std::string& component : reversed_components(target)) pending.push_back(std::move(component));
+      for (std::string& component : reversed_components(target, kMaxComponents + 1 - walked))
+        pending.push_back(std::move(component));
       continue;
     }
     if (pending.empty()) return open_regular(way.back(), name, location);
@@ -190,6 +195,18 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
     way.push_back(std::move(next));
   }
   return Error{fmt::format("external data `{}` is not a regular file", location), {}};
+}
+
+Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location) {
+  return ExternalFolder(model_path).open(location);
+}
+
+const Result<std::uint64_t>& ExternalFolder::size_of(std::string_view location) {
+  std::string name = normalised(location);
+  const auto known = sizes_.find(name);
+  if (known != sizes_.end()) return known->second;
+  const Result<ExternalFile> file = open(location);
+  return sizes_.emplace(std::move(name), file ? Result<std::uint64_t>(file->size()) : file.error()).first->second;
 }
 
 Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size, std::uint64_t* ends_past) {
@@ -238,6 +255,11 @@ std::vector<std::string> external_locations(const Model& model) {
 }
 
 std::vector<ExternalFault> check_external_data(const Model& model) {
+  ExternalFolder folder(model.path);
+  return check_external_data(model, folder);
+}
+
+std::vector<ExternalFault> check_external_data(const Model& model, ExternalFolder& folder) {
   struct File {
     std::optional<std::uint64_t> size;  ///< none: it could not be opened
     std::size_t fault = 0;
@@ -265,9 +287,9 @@ std::vector<ExternalFault> check_external_data(const Model& model) {
     const auto [at, is_new] = files.try_emplace(normalised(tensor.location));
     File& file = at->second;
     if (is_new) {
-      const Result<ExternalFile> opened = open_external_file(model.path, tensor.location);
+      const Result<std::uint64_t>& opened = folder.size_of(tensor.location);
       if (opened) {
-        file.size = opened->size();
+        file.size = *opened;
       } else {
         file.fault = faults.size();
         add(tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, opened.error().message));

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,11 +27,30 @@ class ExternalFile {
   std::uint64_t size_;
 };
 
-/// Opens `location` of an external tensor, a path relative to the folder of `model_path`, without ever leaving that
-/// folder: component by component, never blocking, regular files only. A symbolic link is followed where it stays
-/// inside the folder, or where it is one of a model hub's cache: `../../blobs/FILE` (one `..` more for each folder
-/// below the snapshot's) beside a folder `snapshots`. Errors: the location is empty, absolute, holds a zero byte or
-/// `..`; leaves the folder; is no regular file or not readable.
+/// The folder of a model, where its external data is.
+class ExternalFolder {
+ public:
+  explicit ExternalFolder(const std::string& model_path);
+
+  /// Opens `location` of an external tensor, a path relative to the folder, without ever leaving that: component by
+  /// component, never blocking, regular files only. A symbolic link is followed where it stays inside the folder, or
+  /// where it is one of a model hub's cache: `../../blobs/FILE` (one `..` more for each folder below the snapshot's)
+  /// beside a folder `snapshots`. Errors: the location is empty, absolute, holds a zero byte or `..`; leaves the
+  /// folder; is no regular file or not readable.
+  Result<ExternalFile> open(std::string_view location);
+  /// Bytes of a file, or the error of `open`: looked up once, however often a model is checked.
+  const Result<std::uint64_t>& size_of(std::string_view location);
+
+ private:
+  const std::string& real_path();
+
+  std::string path_;
+  Descriptor folder_;
+  std::optional<std::string> real_path_;  ///< with a slash at its end; looked for when a link asks for it
+  std::map<std::string, Result<std::uint64_t>, std::less<>> sizes_;
+};
+
+/// Opens one file of the model's folder.
 Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location);
 
 /// Where in its file the data of a tensor stands, in bytes.
@@ -57,5 +79,6 @@ std::vector<std::string> external_locations(const Model& model);
 /// size. One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000
 /// at most.
 std::vector<ExternalFault> check_external_data(const Model& model);
+std::vector<ExternalFault> check_external_data(const Model& model, ExternalFolder& folder);
 
 }  // namespace tensorlint
