@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <unordered_set>
@@ -19,8 +20,9 @@ class Meter {
   static constexpr std::uint64_t kMemoryAtLeast = std::uint64_t{24} << 20, kMemoryPerByte = 4;
   /// Of tables among the weights that are read, for their range or by a rule: pages of the file, which stay in memory.
   static constexpr std::uint64_t kTablesAtLeast = std::uint64_t{16} << 20, kTablesPerByte = 4;
-  /// A link of a page of `d/../` makes thousands of calls of the system.
-  static constexpr std::uint32_t kMaxLookups = std::uint32_t{1} << 16;
+  /// A link of a page of `d/../` makes thousands of calls of the system, and each goes through all folders of its path:
+  /// kBytesOfLookup of it cost about as much as the call itself.
+  static constexpr std::uint32_t kMaxLookups = std::uint32_t{1} << 16, kBytesOfLookup = 64;
 
   /// Counts, and allows everything: of a program of our own user, not of a file.
   Meter() = default;
@@ -49,11 +51,12 @@ class Meter {
     return true;
   }
 
-  /// Whether one more component of a path that the input names may be looked up: so many in one run of a command,
-  /// however often it begins anew.
-  bool may_look_up() {
-    if (lookups_ == kMaxLookups) return false;
-    ++lookups_;
+  /// Whether one more component of a path that the input names may be looked up, by a path of so many bytes: so many in
+  /// one run of a command, however often it begins anew.
+  bool may_look_up(std::size_t path_bytes = 0) {
+    const std::size_t lookups = 1 + path_bytes / kBytesOfLookup;
+    if (lookups > kMaxLookups - lookups_) return false;
+    lookups_ += static_cast<std::uint32_t>(lookups);
     return true;
   }
 

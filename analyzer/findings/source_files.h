@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -26,32 +25,31 @@ class SourceFiles {
   SourceFiles(const SourceFiles&) = delete;
   SourceFiles& operator=(const SourceFiles&) = delete;
 
-  /// Without its line end; empty where there is no such line or it may not be read. Lines are numbered from 1.
+  /// Without its line end, and the first 8 KiB of it; empty where there is no such line or it may not be read. Lines
+  /// are numbered from 1.
   std::string_view program_line(std::string_view file, std::uint32_t line);
   std::string_view model_line(std::uint32_t line);
 
  private:
-  /// One file; a line is found from the beginning of its block. All but the last line of a block are short.
+  /// One file; a line is found from the beginning of its block of bytes.
   struct File {
-    void find_blocks();
     std::string_view line(std::uint32_t number) const;
-    struct Block {
-      std::uint32_t begin, first_line;  ///< lines are counted from 0 here
-    };
     std::shared_ptr<const void> owner;
     std::string_view text;
-    std::vector<Block> blocks;
+    std::vector<std::uint32_t> ends_before;  ///< each block: of lines
   };
-  std::filesystem::path find(std::string_view file);
-  using Components = std::span<const std::filesystem::path>;
-  std::filesystem::path below_a_root(const std::filesystem::path& folder, Components path);
-  std::filesystem::path resolved(const std::filesystem::path& folder, Components path);
-  const File* read(const std::filesystem::path& path);
+  void find_roots();
+  std::string find(std::string_view file);
+  using Components = std::span<const std::string_view>;
+  std::string below_a_root(const std::string& folder, Components path);
+  std::string resolved(const std::string& folder, Components path);
+  const File* read(const std::string& path);
 
   Meter& meter_;
-  std::filesystem::path model_;
-  std::filesystem::path source_root_, working_folder_, model_folder_;  ///< real ones; empty where there is none
-  std::vector<std::filesystem::path> roots_;
+  std::string model_, given_root_;
+  bool knows_roots_ = false;
+  std::string source_root_, working_folder_, model_folder_;  ///< real ones; empty where there is none
+  std::vector<std::string> roots_;
   std::map<std::string, const File*, std::less<>> by_name_;  ///< null: not to be had
   std::map<std::pair<std::uint64_t, std::uint64_t>, File>
       files_;  ///< by device and inode: one file may have many names
