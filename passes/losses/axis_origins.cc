@@ -38,7 +38,9 @@ std::span<const AxisOrigins::Sources> AxisOrigins::known(ValueId value) {
   expressions_.charge(kStepsOfLookup);
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
   const auto is_bounded = [&] { return bytes_ < kMaxOriginBytes && !expressions_.is_spent(); };
-  const auto follows = [&](std::size_t waiting) { return is_bounded() && known_.size() + waiting < kMaxFollowedValues; };
+  const auto follows = [&](std::size_t waiting) {
+    return is_bounded() && known_.size() + waiting < kMaxFollowedValues;
+  };
   const auto cycle = [&](ValueId at) { known_.emplace(at, own(at)); };
   const auto add = [&](ValueId at, bool is_followed) {
     Axes axes = is_followed ? compute(at) : is_bounded() ? own(at) : Axes{};

@@ -105,23 +105,24 @@ void convolve_rows(const Convolution& c, const T* data, const W* filters, const 
   const WindowGeometry& g = c.windows;
   const std::int64_t plane = g.in_size(), taps = g.taps(), width = g.out.back(), stride = g.strides.back();
   const std::int64_t work = std::max<std::int64_t>(c.group_channels() * taps * g.out_size(), 1);
-  parallel_ranges(
-      c.batch * c.filters, std::max<std::int64_t>(kProductsWorthThread / work, 1), [&](std::int64_t from, std::int64_t to) {
-        List<double> sums(static_cast<std::size_t>(width), c.memory.resource());
-        for (std::int64_t i = from; i < to; ++i) {
-          const std::int64_t n = i / c.filters, m = i % c.filters, group = m / c.group_filters();
-          const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
-          const W* const filter = filters + m * c.group_channels() * taps;
-          for_each_window_row(
-              g, c.memory, [&] { std::ranges::fill(sums, 0.0); },
-              [&](std::int64_t tap, std::int64_t at, std::int64_t first, std::int64_t end) {
-                for (std::int64_t channel = 0; channel < c.group_channels(); ++channel)
-                  add_scaled(static_cast<double>(filter[channel * taps + tap]),
-                             image + channel * plane + at + first * stride, stride, end - first, sums.data() + first);
-              },
-              [&](std::int64_t first) { sink(n, m, first, width, sums.data()); });
-        }
-      });
+  parallel_ranges(c.batch * c.filters, std::max<std::int64_t>(kProductsWorthThread / work, 1),
+                  [&](std::int64_t from, std::int64_t to) {
+                    List<double> sums(static_cast<std::size_t>(width), c.memory.resource());
+                    for (std::int64_t i = from; i < to; ++i) {
+                      const std::int64_t n = i / c.filters, m = i % c.filters, group = m / c.group_filters();
+                      const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
+                      const W* const filter = filters + m * c.group_channels() * taps;
+                      for_each_window_row(
+                          g, c.memory, [&] { std::ranges::fill(sums, 0.0); },
+                          [&](std::int64_t tap, std::int64_t at, std::int64_t first, std::int64_t end) {
+                            for (std::int64_t channel = 0; channel < c.group_channels(); ++channel)
+                              add_scaled(static_cast<double>(filter[channel * taps + tap]),
+                                         image + channel * plane + at + first * stride, stride, end - first,
+                                         sums.data() + first);
+                          },
+                          [&](std::int64_t first) { sink(n, m, first, width, sums.data()); });
+                    }
+                  });
 }
 
 /// Filters of one group with its patches [inner, positions], of which there are few: as positions by filters, so that

@@ -124,11 +124,11 @@ List<Statistics> batch_statistics(const HostTensor& data, const Channels& c, boo
     for (std::size_t n = 0; n < c.batch; ++n)
       for (std::size_t channel = 0; channel < c.channels; ++channel)
         for_each_normalised_row(data, (n * c.channels + channel) * c.rest, c.rest,
-                     [&](const double* row, std::size_t length, std::size_t at) {
-                       if (!by_position) return add(result[channel], row, length);
-                       for (std::size_t i = 0; i < length; ++i)
-                         add(result[(at + i) % (c.channels * c.rest)], row + i, std::size_t{1});
-                     });
+                                [&](const double* row, std::size_t length, std::size_t at) {
+                                  if (!by_position) return add(result[channel], row, length);
+                                  for (std::size_t i = 0; i < length; ++i)
+                                    add(result[(at + i) % (c.channels * c.rest)], row + i, std::size_t{1});
+                                });
   };
   accumulate([](Statistics& s, const double* row, std::size_t length) {
     s.mean += sum_of(row, length, [](double x) { return x; });

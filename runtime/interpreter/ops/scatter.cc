@@ -139,9 +139,9 @@ void scatter(Evaluation& e, const Tuples& targets) {
     return;
   }
   const Fold kind = reduction == "add"   ? Fold::kAdd
-                         : reduction == "mul" ? Fold::kMul
-                         : reduction == "max" ? Fold::kMax
-                                              : Fold::kMin;
+                    : reduction == "mul" ? Fold::kMul
+                    : reduction == "max" ? Fold::kMax
+                                         : Fold::kMin;
   if (is_float(data.dtype())) return scatter_wide<double>(result, targets, updates, kind, e.memory());
   if (is_integer_or_bool(data.dtype())) return scatter_wide<std::int64_t>(result, targets, updates, kind, e.memory());
   e.fail("the reduction {} is not defined for {}", reduction, to_text(data.dtype()));

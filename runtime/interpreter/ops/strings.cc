@@ -184,8 +184,9 @@ void string_split(Evaluation& e) {
   const std::span<std::int64_t> counts =
       e.wants(1) ? e.result(1).as_mutable<std::int64_t>() : std::span<std::int64_t>();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::size_t count = split_at_delimiter(texts.strings()[i], delimiter, most,
-                                       [&](std::size_t k, std::string_view part) { parts[i * width + k] = part; });
+    const std::size_t count =
+        split_at_delimiter(texts.strings()[i], delimiter, most,
+                           [&](std::size_t k, std::string_view part) { parts[i * width + k] = part; });
     if (!counts.empty()) counts[i] = static_cast<std::int64_t>(count);
   }
 }
