@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/rules/loss/normal_divergence.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/formula.h"
-#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -63,17 +63,8 @@ class MisbuiltDivergence : public Rule {
 
   static bool check_sum(const Expressions& expressions, ValueId value, Reporter& out) {
     const Formula formula(expressions, value);
-    if (!formula.is_complete()) return false;
-    const losses::ScoreValues scores(expressions);
-    std::vector<std::size_t> leaves;
+    const std::vector<std::size_t> leaves = score_leaves(expressions, formula);
     const auto parts = formula.parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
-      if (parts[i].value == ValueId::kAbsent || leaves.size() == 2 ||
-          scores.layer_of(before_stretch(expressions, parts[i].value)) == NodeId::kNone)
-        return false;
-      leaves.push_back(i);
-    }
     for (const std::size_t log_variance : leaves) {
       const std::size_t mean = leaves.size() == 1 ? log_variance : leaves[0] == log_variance ? leaves[1] : leaves[0];
       const ValueId v = before_stretch(expressions, parts[log_variance].value);

@@ -2,10 +2,8 @@
 
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "analyzer/rules/value/sources.h"
-#include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
@@ -17,9 +15,8 @@ std::optional<double> normal_divergence(const losses::Expressions& expressions, 
   return found && found->rate == 1 ? std::optional(found->scale) : std::nullopt;
 }
 
-std::optional<NormalDivergence> find_normal_divergence(const losses::Expressions& expressions, ValueId value) {
-  const Formula formula(expressions, value);
-  if (!formula.is_complete()) return std::nullopt;
+std::vector<std::size_t> score_leaves(const losses::Expressions& expressions, const Formula& formula) {
+  if (!formula.is_complete()) return {};
   const losses::ScoreValues scores(expressions);
   std::vector<std::size_t> leaves;
   const auto parts = formula.parts();
@@ -27,10 +24,17 @@ std::optional<NormalDivergence> find_normal_divergence(const losses::Expressions
     if (parts[i].kind != Formula::PartKind::kLeaf) continue;
     if (parts[i].value == ValueId::kAbsent || leaves.size() == 2 ||
         scores.layer_of(before_stretch(expressions, parts[i].value)) == NodeId::kNone)
-      return std::nullopt;
+      return {};
     leaves.push_back(i);
   }
+  return leaves;
+}
+
+std::optional<NormalDivergence> find_normal_divergence(const losses::Expressions& expressions, ValueId value) {
+  const Formula formula(expressions, value);
+  const std::vector<std::size_t> leaves = score_leaves(expressions, formula);
   if (leaves.size() != 2) return std::nullopt;
+  const auto parts = formula.parts();
   constexpr std::array kMeans{-1.5, -0.4, 0.7, 2.0};
   constexpr std::array kVariances{-1.2, -0.3, 0.5, 1.4};
   constexpr double kTolerance = 1e-3;
