@@ -168,10 +168,13 @@ std::optional<Error> Settings::read_baseline(const std::string& path, bool is_fo
     return std::nullopt;
   }
   auto read = config::Baseline::read(path, is_found ? config::Baseline::kMaxFoundBytes : config::Baseline::kMaxBytes);
-  if (!read)
-    return is_found && read.error().message.ends_with("MiB")
+  if (!read) {
+    std::error_code unknown;
+    const auto bytes = is_found ? std::filesystem::file_size(path, unknown) : 0;
+    return !unknown && bytes > config::Baseline::kMaxFoundBytes
                ? Error{read.error().message + ": a larger one is given with --baseline", {}}
                : read.error();
+  }
   baselines_.by_path[path] = baselines_.read[file] = std::make_shared<const config::Baseline>(std::move(*read));
   return std::nullopt;
 }
