@@ -57,6 +57,8 @@ class MeanOverPadding : public Rule {
   static void check_mean(const Expressions& expressions, const NodeCall& mean, NodeId reduction, Reporter& out) {
     const NodeId product = expressions.producer(before_stretch(expressions, expressions.operand(reduction, 0)));
     const Opcode opcode = expressions.op(product);
+    if (opcode == Opcode::kMul && expressions.operand(product, 0) == expressions.operand(product, 1))
+      return;  // a square
     std::optional<Padding> padding;
     ValueId factor = ValueId::kAbsent;
     if (opcode == Opcode::kMul) {

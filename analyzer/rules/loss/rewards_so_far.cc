@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
@@ -27,6 +28,7 @@ class RewardsSoFar : public Rule {
       if (call.operand(0).present() && (reverse == nullptr || reverse->i == 0))
         check_sum(expressions, call, discounted(expressions, call.operand(0).value()), out);
     });
+    if (has_no_loss_output(view.analysis())) return;
     each_node(view, out, {Opcode::kMatMul}, [&](const Expressions& expressions, const NodeCall& call) {
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
         if (sums_the_past(expressions, call, side))

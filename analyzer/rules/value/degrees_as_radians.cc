@@ -23,6 +23,12 @@ class DegreesAsRadians : public Rule {
               "a distance on the earth whose latitudes are degrees where sine and cosine take radians"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    // Rare, and sought in fewer nodes than products.
+    bool has_arc = false;
+    each_node(view, out, {Opcode::kOther}, [&](const Expressions& expressions, const NodeCall& call) {
+      has_arc = has_arc || is_arc(expressions, call.id());
+    });
+    if (!has_arc) return;
     each_node(view, out, {Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
       const auto scaled = with_number(expressions, call.id());
       if (scaled && is_radius_of_earth(scaled->number)) check_distance(expressions, call, scaled->value, out);

@@ -28,9 +28,11 @@ class SumAlwaysTheSame : public Rule {
     each_node(view, out, {Opcode::kReduceSum, Opcode::kReduceMean},
               [&](const Expressions& expressions, const NodeCall& call) {
                 const ValueId summed = before_casts(expressions, call.operand(0).value());
-                if (has_probabilities && expressions.op_of(summed) == Opcode::kMul)
-                  check_weighed(expressions, call, expressions.producer(summed), out);
-                if (!may_be_either(expressions, expressions.producer(summed))) return;
+                const NodeId product = expressions.producer(summed);
+                const bool is_product = has_probabilities && expressions.op(product) == Opcode::kMul &&
+                                        expressions.operand(product, 0) != expressions.operand(product, 1);
+                if (is_product) check_weighed(expressions, call, product, out);
+                if (!may_be_either(expressions, product)) return;
                 const auto axes = expressions.axes_of(call.id());
                 if (!axes || axes->empty()) return;
                 if (has_probabilities) check_probabilities(expressions, call, summed, *axes, out);
