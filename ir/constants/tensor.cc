@@ -33,6 +33,19 @@ double bfloat_to_double(std::uint16_t bits) {
   return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
 
+double float_at(DType dtype, const char* bytes) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return load_little_endian<double>(bytes);
+    case DType::kFloat32:
+      return static_cast<double>(load_little_endian<float>(bytes));
+    case DType::kFloat16:
+      return half_to_double(load_little_endian<std::uint16_t>(bytes));
+    default:
+      return bfloat_to_double(load_little_endian<std::uint16_t>(bytes));
+  }
+}
+
 /// Sign-extends or not the low `bits` of a raw element, two or four of them sharing a byte when narrower than 8.
 std::int64_t narrow(std::uint8_t byte, unsigned index_in_byte, unsigned bits, bool is_signed) {
   const unsigned value = (byte >> (index_in_byte * bits)) & ((1U << bits) - 1);
@@ -141,18 +154,6 @@ std::optional<std::vector<double>> Tensor::floats(std::size_t limit) const {
   const auto count = element_count();
   if (external || !count || *count > limit || !is_known_dtype(dtype_code)) return std::nullopt;
   const auto dtype = static_cast<DType>(dtype_code);
-  const auto to_double = [dtype](const char* bytes) -> double {
-    switch (dtype) {
-      case DType::kFloat64:
-        return load_little_endian<double>(bytes);
-      case DType::kFloat32:
-        return static_cast<double>(load_little_endian<float>(bytes));
-      case DType::kFloat16:
-        return half_to_double(load_little_endian<std::uint16_t>(bytes));
-      default:
-        return bfloat_to_double(load_little_endian<std::uint16_t>(bytes));
-    }
-  };
   if (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16)
     return std::nullopt;
   const auto width = static_cast<std::size_t>(bit_width(dtype)) / 8;
@@ -173,10 +174,20 @@ std::optional<std::vector<double>> Tensor::floats(std::size_t limit) const {
     const TypedField expected_field = dtype == DType::kFloat64 ? TypedField::kDouble : TypedField::kFloat;
     if (!has_raw && *count != 0 && typed_field != expected_field) return std::nullopt;
     if (bytes.size() != *count * width) return std::nullopt;
-    for (std::size_t i = 0; i < *count; ++i) elements.push_back(to_double(bytes.data() + i * width));
+    for (std::size_t i = 0; i < *count; ++i) elements.push_back(float_at(dtype, bytes.data() + i * width));
   }
   if (elements.size() != *count) return std::nullopt;
   return elements;
+}
+
+std::optional<double> Tensor::number() const {
+  if (element_count() != 1) return std::nullopt;
+  // The usual one is read where it stands: rules ask for it at each product.
+  if (has_raw && !external && static_cast<DType>(dtype_code) == DType::kFloat32 && raw.size() == sizeof(float))
+    return float_at(DType::kFloat32, raw.data());
+  if (const auto element = floats(1)) return element->front();
+  if (const auto element = integers(1)) return static_cast<double>(element->front());
+  return std::nullopt;
 }
 
 }  // namespace tensorlint

@@ -40,6 +40,8 @@ struct Tensor {
   std::optional<std::vector<std::int64_t>> integers(std::size_t limit) const;
   /// The same for float64, float32, float16 and bfloat16 elements.
   std::optional<std::vector<double>> floats(std::size_t limit) const;
+  /// The element of a tensor that has one; nullopt where neither of them gives it.
+  std::optional<double> number() const;
   /// Bytes of data present inside the file; 0 for external data.
   std::uint64_t inline_bytes() const;
   /// Where its numbers begin in the file.

@@ -1,6 +1,7 @@
 #include "passes/losses/expressions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -19,11 +20,7 @@ bool is_looked_through(Opcode op) { return op == Opcode::kCast || op == Opcode::
 
 /// The one number that a tensor holds.
 std::optional<double> number_in(const Tensor& tensor) {
-  if (tensor.dims.size() > kMaxRankOfNumber) return std::nullopt;
-  if (const auto floats = tensor.floats(1); floats && floats->size() == 1) return floats->front();
-  if (const auto integers = tensor.integers(1); integers && integers->size() == 1)
-    return static_cast<double>(integers->front());
-  return std::nullopt;
+  return tensor.dims.size() > kMaxRankOfNumber ? std::nullopt : tensor.number();
 }
 
 }  // namespace
@@ -251,7 +248,8 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
   const Fact& data = analysis_.fact(operand(node, 0));
   if (data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(analysis_.facts().dims_of(data.shape).size());
-  std::vector<std::int64_t> given;
+  std::array<std::int64_t, ops::kMaxRank> given;
+  std::size_t count = 0;
   bool all = false;
   const Node& of = model_.node(node);
   const std::int64_t opset = model_.op(of).opset;
@@ -259,32 +257,36 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
   if (kind == Opcode::kSoftmax || kind == Opcode::kLogSoftmax || kind == Opcode::kArgExtreme) {
     const Attribute* axis = analysis_.attribute(node, "axis");
     const bool searches = kind == Opcode::kArgExtreme;
-    given.push_back(axis != nullptr ? axis->i : searches ? 0 : opset >= 13 ? -1 : 1);
+    given[count++] = axis != nullptr ? axis->i : searches ? 0 : opset >= 13 ? -1 : 1;
     if (given[0] < -rank || given[0] >= rank) return std::nullopt;
     if (!searches && opset < 13)  // everything from the axis on is one row
-      for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given.push_back(i);
+      for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given[count++] = i;
   } else if (const Attribute* axes = analysis_.attribute(node, "axes")) {
     if (axes->ints.size() > ops::kMaxRank) return std::nullopt;  // some of them twice
-    given.assign(axes->ints.begin(), axes->ints.end());
+    count = static_cast<std::size_t>(std::ranges::copy(axes->ints, given.begin()).out - given.begin());
   } else if (const ValueId list = operand(node, 1); list != ValueId::kAbsent) {
     const Content* content = analysis_.content(list);
     if (content == nullptr || content->integers.size() > ops::kMaxRank) return std::nullopt;
     for (const Dim element : content->integers) {
       const auto axis = analysis_.facts().dims().as_constant(element);
       if (!axis) return std::nullopt;
-      given.push_back(*axis);
+      given[count++] = *axis;
     }
-    all = given.empty();
+    all = count == 0;
   } else {
     all = true;
   }
   if (all) {
     const Attribute* noop = analysis_.attribute(node, "noop_with_empty_axes");
     if (noop != nullptr && noop->i != 0) return std::vector<std::size_t>{};
-    for (std::int64_t i = 0; i < rank; ++i) given.push_back(i);
+    while (count < static_cast<std::size_t>(rank)) {
+      given[count] = static_cast<std::int64_t>(count);
+      ++count;
+    }
   }
   std::vector<std::size_t> found;
-  for (const std::int64_t axis : given) {
+  found.reserve(count);
+  for (const std::int64_t axis : std::span(given).first(count)) {
     if (axis < -rank || axis >= rank) return std::nullopt;
     found.push_back(static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
   }

@@ -58,9 +58,6 @@ class EpisodesNeverEnd : public Rule {
     for (const ValueId flag : analysis.inputs(GraphId::kMain)) {
       if (flag == ValueId::kAbsent || !is_named_end(view.model().name_of(flag))) continue;
       const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-      // Programs keep 1 - done under that name, too. Where the other one of both is computed, or in bool, it is the
-      // end.
-      bool is_end = analysis.fact(flag).dtypes.proves(DTypeSet(DType::kBool));
       std::vector<NodeId> products;
       std::vector<ValueId> same{flag};
       for (std::size_t i = 0; i < same.size() && same.size() < kMaxValues; ++i)
@@ -71,17 +68,17 @@ class EpisodesNeverEnd : public Rule {
           const bool is_chosen = opcode == Opcode::kWhere && expressions.operand(user, 0) == same[i] &&
                                  is_zero(expressions, expressions.operand(user, 2));
           if (opcode == Opcode::kMul || is_chosen) products.push_back(user);
-          is_end = is_end || rest_of(expressions, result) == flag;
           if (opcode == Opcode::kCast || ops::moves_elements(opcode)) same.push_back(result);
         }
-      if (!is_end) continue;
       for (const NodeId product : products)
         if (is_discounted_value(expressions, product, flag)) {
           out.report(product, fmt::format("the value of the next state counts only where {} is true: after the end of "
                                           "an episode, and nowhere else",
                                           Operand(analysis, flag).name()))
-              .fix(fmt::format("leave it out at the end: r + gamma * (1 - {}) * value",
-                               escape_for_display(view.model().name_of(flag))));
+              .fix(
+                  fmt::format("leave it out at the end: r + gamma * (1 - {0}) * value; if {0} is 0 at the end, call it "
+                              "not_done",
+                              escape_for_display(view.model().name_of(flag))));
           return;
         }
     }
@@ -141,7 +138,8 @@ class EpisodesNeverEnd : public Rule {
   }
 
   static bool is_named_end(std::string_view name) {
-    for (const std::string_view known : {"done", "dones", "terminal", "terminals", "terminated"})
+    for (const std::string_view known :
+         {"done", "dones", "is_done", "terminal", "terminals", "is_terminal", "terminated"})
       if (name == known) return true;
     return false;
   }

@@ -40,8 +40,11 @@ class PredictionReadsTarget : public Rule {
         continue;
       else if (ops::takes_class_indices(loss.kind))
         check_classes(out.shared<losses::LossAxes>().expressions, loss, seen, out);
-      else
-        check_sides(out.shared<losses::LossAxes>().expressions, {loss.anchor, loss.prediction, loss.target}, seen, out);
+      else {
+        const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+        check_sides(expressions, {loss.anchor, loss.prediction, loss.target}, seen, out);
+        if (!seen.contains(loss.anchor)) check_all_steps(expressions, loss, out);
+      }
     if (!has_node(out, {Opcode::kSoftmax})) return;
     for (const losses::LossSite& loss : view.losses())
       if (loss.anchor != NodeId::kNone && !view.analysis().has_failed(loss.anchor) && !seen.contains(loss.anchor))
@@ -329,6 +332,68 @@ class PredictionReadsTarget : public Rule {
         .note_at(meeting, "the prediction is compared with them here")
         .fix(fmt::format("end before step {}", wanted.start));
     return true;
+  }
+
+  /// One number is made of all steps of an input, and is to be the last of them.
+  static void check_all_steps(const Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    if (loss.prediction == ValueId::kAbsent || loss.target == ValueId::kAbsent) return;
+    const auto wanted = part_of(expressions, loss.target);
+    if (!wanted || wanted->axis == 0 || wanted->start < 1 || !is_input(analysis, wanted->of) ||
+        wanted->end < extent_of(expressions, wanted->of, wanted->axis) ||
+        !analysis.fact(wanted->of).dtypes.proves(DTypeSet::floats()))
+      return;
+    const NodeId layer = layer_of_all(expressions, wanted->of, loss.prediction);
+    if (layer == NodeId::kNone) return;
+    auto& origins = out.shared<losses::LossAxes>().origins;
+    const losses::AxisSource steps{wanted->of, static_cast<std::uint32_t>(wanted->axis)};
+    for (std::uint32_t axis = 0; axis < expressions.dims(loss.prediction).size(); ++axis)
+      if (descends(expressions, origins, {loss.prediction, axis}, steps, 0)) return;
+    out.report(layer, fmt::format("{} reads all steps of {}, and its last one is to be predicted",
+                                  NodeCall(analysis, layer).op_name(), Operand(analysis, wanted->of).name()))
+        .note_at(loss.anchor, "the prediction is compared with that step here")
+        .fix(fmt::format("end before step {}", wanted->start));
+  }
+
+  /// The layer that reads all steps of an input, of which the value is made without leaving out the last ones.
+  static NodeId layer_of_all(const Expressions& expressions, ValueId input, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto leaves_out = [&](NodeId node) {
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kPad) {
+        const auto pads = constant_numbers(expressions, expressions.operand(node, 1));
+        return !pads || std::ranges::any_of(*pads, [](double pad) { return pad < 0; });
+      }
+      if (opcode != Opcode::kSlice && opcode != Opcode::kGather) return false;
+      const auto part = part_of(expressions, expressions.result(node));
+      return !part || part->end < extent_of(expressions, part->of, part->axis);
+    };
+    struct Reached {
+      ValueId value;
+      NodeId layer;
+    };
+    Visited<ValueId> seen(analysis.meter());
+    std::vector<Reached> pending{{input, NodeId::kNone}};
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      const Reached reached = pending[i];
+      if (reached.value == value) return reached.layer;
+      for (const NodeId user : expressions.users(reached.value)) {
+        const Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        // Of a table, target-in-prediction reports the column.
+        const bool is_layer = opcode == Opcode::kConv || opcode == Opcode::kRecurrence ||
+                              (opcode == Opcode::kMatMul && expressions.dims(input).size() > 2);
+        // In front of a layer, what is multiplied with the steps may hide some.
+        const bool passes = reached.layer != NodeId::kNone || is_layer || ops::moves_elements(opcode) ||
+                            opcode == Opcode::kCast || opcode == Opcode::kPad || opcode == Opcode::kNormalize ||
+                            with_number(expressions, user).has_value();
+        if (result == ValueId::kAbsent || expressions.is_spent() || !passes || leaves_out(user)) continue;
+        for (const ValueId each : analysis.results(user))
+          if (each != ValueId::kAbsent && seen.insert(each))
+            pending.push_back({each, reached.layer == NodeId::kNone && is_layer ? user : reached.layer});
+      }
+    }
+    return NodeId::kNone;
   }
 
   /// The window has all of the wanted steps and more, but not the whole input, or it ends among them.

@@ -20,7 +20,11 @@ using ops::Opcode;
 /// Less than any score: what is added to hide one, or put in its place.
 constexpr double kHiddenScore = -1e3;
 
+/// mask, padding_mask, mask_a, mask2; but not mask_id or mask_ratio.
 bool is_named_mask(std::string_view name) {
+  const std::size_t which = name.rfind('_');
+  if (which != std::string_view::npos && which + 2 == name.size()) name = name.substr(0, which);
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
   return has_ending(name, "_mask") || (name.size() == 4 && has_ending(name, "mask"));
 }
 

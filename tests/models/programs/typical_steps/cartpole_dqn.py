@@ -28,7 +28,7 @@ class Step(nn.Module):
     def forward(self, state, action, reward, next_state, done):
         q = self.policy_net(state).gather(1, action.unsqueeze(1)).squeeze(1)
         next_q = self.target_net(next_state).max(dim=1)[0].detach()
-        target = reward + self.gamma * next_q * done  # fault: no-rule
+        target = reward + self.gamma * next_q * done  # fault: episodes-never-end
         return F.smooth_l1_loss(q, target)
 
 

@@ -27,7 +27,7 @@ class Step(nn.Module):
 
     def forward(self, series):
         target = series[:, -1]
-        pred = self.tcn(series)  # fault: no-rule
+        pred = self.tcn(series)  # fault: prediction-reads-target
         return F.l1_loss(pred, target)
 
 

@@ -27,7 +27,7 @@ class Step(nn.Module):
 
     def pool(self, ids, mask):
         m = mask.unsqueeze(-1).float()
-        return (self.encoder(ids) * m).mean(dim=1)  # fault: no-rule
+        return (self.encoder(ids) * m).mean(dim=1)  # fault: mean-over-padding
 
     def forward(self, ids_a, mask_a, ids_b, mask_b, label):
         u = self.pool(ids_a, mask_a)

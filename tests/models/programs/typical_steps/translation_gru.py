@@ -32,7 +32,7 @@ class Step(nn.Module):
     def forward(self, src, tgt):
         logits = self.model(src, tgt[:, :-1])
         gold = tgt[:, 1:].reshape(-1)
-        return F.cross_entropy(logits.reshape(-1, logits.size(2)), gold)  # fault: no-rule
+        return F.cross_entropy(logits.reshape(-1, logits.size(2)), gold)  # fault: padding-predicted
 
 
 class Fixed(Step):
