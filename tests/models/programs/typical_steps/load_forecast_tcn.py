@@ -15,7 +15,7 @@ class TCN(nn.Module):
         self.out = nn.Linear(channels, 1)
 
     def forward(self, x):
-        h = F.relu(self.c1(F.pad(x.unsqueeze(1), (2, 0))))
+        h = F.relu(self.c1(F.pad(x.unsqueeze(1), (2, 0))))  # fault: prediction-reads-target
         h = F.relu(self.c2(F.pad(h, (4, 0))))
         return self.out(h[:, :, -1]).squeeze(-1)
 

@@ -30,8 +30,8 @@ class Step(nn.Module):
         return (self.encoder(ids) * m).mean(dim=1)  # fault: mean-over-padding
 
     def forward(self, ids_a, mask_a, ids_b, mask_b, label):
-        u = self.pool(ids_a, mask_a)
-        v = self.pool(ids_b, mask_b)
+        u = self.pool(ids_a, mask_a)  # fault: mean-over-padding
+        v = self.pool(ids_b, mask_b)  # fault: mean-over-padding
         logits = self.classifier(torch.cat([u, v, (u - v).abs()], dim=-1))
         return F.cross_entropy(logits, label)
 
