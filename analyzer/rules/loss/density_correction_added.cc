@@ -6,6 +6,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 
@@ -59,7 +60,8 @@ class DensityCorrectionAdded : public Rule {
   /// popular, and the logarithm of that is to be subtracted.
   static void check_drawn(const Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
     constexpr int kMaxSteps = 10;
-    if (!counts_up(expressions, loss.target)) return;
+    // The partner of each sample is at its own place.
+    if (loss.target == ValueId::kAbsent || !are_steps(expressions, loss.target)) return;
     const dataflow::Analysis& analysis = expressions.analysis();
     ValueId scores = loss.prediction;
     for (int step = 0; step < kMaxSteps && scores != ValueId::kAbsent; ++step) {
@@ -91,20 +93,6 @@ class DensityCorrectionAdded : public Rule {
       }
       return;
     }
-  }
-
-  /// 0, 1, 2, ...: the partner of each sample is at its own place.
-  static bool counts_up(const Expressions& expressions, ValueId labels) {
-    if (labels == ValueId::kAbsent) return false;
-    labels = before_stretch(expressions, labels);
-    if (expressions.op_of(labels) == Opcode::kRange)
-      return expressions.is_number(expressions.operand(expressions.producer(labels), 0), 0) &&
-             expressions.is_number(expressions.operand(expressions.producer(labels), 2), 1);
-    const auto numbers = constant_numbers(expressions, labels);
-    if (!numbers || numbers->size() < 2) return false;
-    for (std::size_t i = 0; i < numbers->size(); ++i)
-      if ((*numbers)[i] != static_cast<double>(i)) return false;
-    return true;
   }
 
   /// One number for each column.

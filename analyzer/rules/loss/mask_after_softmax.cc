@@ -20,8 +20,10 @@ using ops::Opcode;
 class MaskAfterSoftmax : public Rule {
  public:
   MaskAfterSoftmax()
-      : Rule({"TL-L341", "mask-after-softmax", "loss", findings::Severity::kWarning,
-              "weights of a softmax, of which a given mask removes some, so that the others do not add up to 1"}) {}
+      : Rule(
+            {"TL-L341", "mask-after-softmax", "loss", findings::Severity::kWarning,
+             "weights of a softmax, or their logarithms, of which a given mask removes some, so that the others do not "
+             "add up to 1"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node(view, out, {Opcode::kSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
@@ -31,9 +33,39 @@ class MaskAfterSoftmax : public Rule {
         if (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kWhere)
           check_product(expressions, call, user, axes->front(), out);
     });
+    each_node(view, out, {Opcode::kLogSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
+      const auto axes = expressions.axes_of(call.id());
+      if (!axes || axes->size() != 1 || is_masked_before(expressions, call.operand(0).value())) return;
+      for (const NodeId user : expressions.users(call.result()))
+        if (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kWhere)
+          check_logarithms(expressions, call, user, axes->front(), out);
+    });
   }
 
  private:
+  /// Logarithms of probabilities of a list whose end is padding, which the softmax counts and the loss leaves out.
+  static void check_logarithms(const Expressions& expressions, const NodeCall& softmax, NodeId product,
+                               std::size_t axis, Reporter& out) {
+    const ValueId chosen = expressions.op(product) == Opcode::kWhere
+                               ? chosen_weights(expressions, product, softmax.result())
+                               : expressions.beside(product, softmax.result());
+    const std::size_t behind = expressions.dims(softmax.result()).size() - axis;
+    if (chosen == ValueId::kAbsent || !is_summed_along(expressions, expressions.result(product), axis, 2)) return;
+    for (const ValueId factor : expressions.factors(chosen)) {
+      const auto own = expressions.dims(factor);
+      const ValueId mask = before_stretch(expressions, factor);
+      if (own.size() < behind || softmax.facts().dims().is_constant(own[own.size() - behind], 1) ||
+          !step_mask(expressions, expressions.producer(mask)))
+        continue;
+      out.report(softmax.id(), fmt::format("the softmax counts the scores that {} leaves out afterwards: the others "
+                                           "share less than 1",
+                                           Operand(softmax.analysis(), mask).name()))
+          .note_at(product, "they are left out here")
+          .fix("put -inf where the mask hides before the softmax: masked_fill(~mask, -inf)");
+      return;
+    }
+  }
+
   static void check_product(const Expressions& expressions, const NodeCall& softmax, NodeId product, std::size_t axis,
                             Reporter& out) {
     const dataflow::Analysis& analysis = softmax.analysis();
@@ -84,14 +116,15 @@ class MaskAfterSoftmax : public Rule {
     });
   }
 
-  static bool is_summed_along(const Expressions& expressions, ValueId products, std::size_t axis) {
+  static bool is_summed_along(const Expressions& expressions, ValueId products, std::size_t axis,
+                              std::size_t least_rank = 3) {
     if (products == ValueId::kAbsent) return false;
     const auto users = expressions.users(products);
     const auto sums = [&](NodeId user) {
       const auto axes = expressions.axes_of(user);
       return expressions.op(user) == Opcode::kReduceSum && axes && axes->size() == 1 && axes->front() == axis;
     };
-    return expressions.dims(products).size() >= 3 && !users.empty() && std::ranges::all_of(users, sums);
+    return expressions.dims(products).size() >= least_rank && !users.empty() && std::ranges::all_of(users, sums);
   }
 
   /// An input of bool, or one that is called a mask, steps before a length, and words that are or are not padding.

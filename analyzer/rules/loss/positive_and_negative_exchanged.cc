@@ -34,10 +34,10 @@ class PositiveAndNegativeExchanged : public Rule {
       const Side first = side_of(expressions, call.operand(0).value()),
                  second = side_of(expressions, call.operand(1).value());
       if (first.kind == Kind::kNone || first.kind != second.kind || first.is_positive == second.is_positive) return;
-      const Way way = loss_rises(expressions, call.result(), outputs[0]);
+      const LossWay way = loss_way(expressions, call.result(), outputs[0]);
       // Right: distances of positives and similarities of negatives are costs.
-      const bool costs_positive = (way == Way::kRises) == first.is_positive;
-      if (way == Way::kUnknown || costs_positive == (first.kind == Kind::kDistance)) return;
+      const bool costs_positive = (way == LossWay::kRises) == first.is_positive;
+      if (way == LossWay::kUnknown || costs_positive == (first.kind == Kind::kDistance)) return;
       out.report(call.id(),
                  fmt::format("the loss falls as the {} of {} rises and that of {} falls",
                              first.kind == Kind::kDistance ? "distance" : "similarity",
@@ -127,16 +127,6 @@ class PositiveAndNegativeExchanged : public Rule {
     return side;
   }
 
-  /// A number that is added to one of the two sides.
-  static ValueId before_margin(const Expressions& expressions, ValueId value) {
-    value = before_stretch(expressions, value);
-    const NodeId node = expressions.producer(value);
-    const auto margin = with_number(expressions, node);
-    const bool adds =
-        expressions.op(node) == Opcode::kAdd || (expressions.op(node) == Opcode::kSub && margin && !margin->is_first);
-    return margin && adds ? margin->value : value;
-  }
-
   static bool is_cosine(const Expressions& expressions, ValueId value) {
     const auto cosine = cosine_of(expressions, value);
     return cosine && cosine->both_divided && !cosine->is_of_itself;
@@ -184,38 +174,6 @@ class PositiveAndNegativeExchanged : public Rule {
       if (is_bias(first)) return kind_of(expressions, second, depth + 1);
     }
     return Kind::kNone;
-  }
-
-  enum class Way { kUnknown, kRises, kFalls };
-
-  /// Whether the loss rises or falls with the value; unknown where that is used twice or in a way that is not followed.
-  static Way loss_rises(const Expressions& expressions, ValueId value, ValueId loss) {
-    constexpr int kMaxSteps = 20;
-    bool rises = true;
-    for (int step = 0; step < kMaxSteps; ++step) {
-      if (value == loss) return rises ? Way::kRises : Way::kFalls;
-      const auto users = expressions.users(value);
-      if (users.size() != 1) return Way::kUnknown;
-      const NodeId user = users[0];
-      const Opcode opcode = expressions.op(user);
-      const auto numbered = with_number(expressions, user);
-      if (opcode == Opcode::kNeg) {
-        rises = !rises;
-      } else if (opcode == Opcode::kSub) {
-        if (expressions.operand(user, 1) == value) rises = !rises;
-      } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
-        if (!numbered || (opcode == Opcode::kDiv && numbered->is_first)) return Way::kUnknown;
-        if (numbered->number < 0) rises = !rises;
-      } else if (opcode != Opcode::kAdd && opcode != Opcode::kMax && opcode != Opcode::kClip &&
-                 opcode != Opcode::kSigmoid && opcode != Opcode::kLog && opcode != Opcode::kSoftplus &&
-                 opcode != Opcode::kLogSigmoid && opcode != Opcode::kExp && opcode != Opcode::kReduceMean &&
-                 opcode != Opcode::kReduceSum && !ops::repeats_elements(opcode) && opcode != Opcode::kCast &&
-                 !is_rectifier(expressions, user)) {
-        return Way::kUnknown;
-      }
-      value = expressions.result(user);
-    }
-    return Way::kUnknown;
   }
 };
 

@@ -159,6 +159,122 @@ std::vector<AddedReduction> added_reductions(const losses::Expressions& expressi
   return found;
 }
 
+std::vector<LossTerm> loss_terms(const losses::Expressions& expressions, ValueId loss) {
+  using ops::Opcode;
+  constexpr std::size_t kMaxTerms = 64;
+  std::vector<LossTerm> terms{{loss, 1, 0}};
+  for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
+    const auto [value, factor, from] = terms[i];
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    const auto numbered = with_number(expressions, node);
+    const auto add = [&](ValueId part, double times) {
+      if (part != ValueId::kAbsent) terms.push_back({part, times, i});
+    };
+    expressions.charge(4);
+    if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || ops::repeats_elements(opcode) ||
+        opcode == Opcode::kCast) {
+      add(expressions.operand(node, 0), factor);
+    } else if (opcode == Opcode::kNeg) {
+      add(expressions.operand(node, 0), -factor);
+    } else if (opcode == Opcode::kMul && numbered) {
+      add(numbered->value, factor * numbered->number);
+    } else if (opcode == Opcode::kDiv && numbered && !numbered->is_first) {
+      add(numbered->value, factor / numbered->number);
+    } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+      add(expressions.operand(node, 0), factor);
+      add(expressions.operand(node, 1), opcode == Opcode::kSub ? -factor : factor);
+    } else if (opcode == Opcode::kConcat) {
+      for (const ValueId part : expressions.analysis().operands(node)) {
+        if (terms.size() >= kMaxTerms) break;
+        add(part, factor);
+      }
+    }
+  }
+  return terms;
+}
+
+ValueId before_margin(const losses::Expressions& expressions, ValueId value) {
+  if (value == ValueId::kAbsent) return value;
+  value = before_stretch(expressions, value);
+  const NodeId node = expressions.producer(value);
+  const auto margin = with_number(expressions, node);
+  const bool adds = expressions.op(node) == ops::Opcode::kAdd ||
+                    (expressions.op(node) == ops::Opcode::kSub && margin && !margin->is_first);
+  return margin && adds ? margin->value : value;
+}
+
+namespace {
+
+/// Itself, or what it is a sum of.
+bool is_never_negative(const losses::Expressions& expressions, ValueId value) {
+  constexpr int kMaxSteps = 6;
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    const Range& range = expressions.analysis().fact(value).range;
+    if (range.lo >= 0 && !range.nan) return true;
+    const NodeId node = expressions.producer(value);
+    const ops::Opcode opcode = expressions.op(node);
+    if (opcode != ops::Opcode::kReduceSum && opcode != ops::Opcode::kCast && !ops::repeats_elements(opcode))
+      return false;
+    value = expressions.operand(node, 0);
+  }
+  return false;
+}
+
+/// The value itself above a threshold, and its softplus below.
+NodeId softplus_of(const losses::Expressions& expressions, ValueId value) {
+  NodeId softplus = NodeId::kNone, choice = NodeId::kNone;
+  for (const NodeId user : expressions.users(value)) {
+    if (expressions.op(user) == ops::Opcode::kSoftplus) softplus = user;
+    if (expressions.op(user) == ops::Opcode::kWhere && expressions.operand(user, 1) == value) choice = user;
+  }
+  const ValueId below = expressions.operand(choice, 2);
+  return softplus != NodeId::kNone && below != ValueId::kAbsent && expressions.users(value).size() == 3 &&
+                 before_scale(expressions, below) == expressions.result(softplus)
+             ? choice
+             : NodeId::kNone;
+}
+
+}  // namespace
+
+LossWay loss_way(const losses::Expressions& expressions, ValueId value, ValueId loss) {
+  using ops::Opcode;
+  constexpr int kMaxSteps = 20;
+  bool rises = true;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    if (value == loss) return rises ? LossWay::kRises : LossWay::kFalls;
+    const auto users = expressions.users(value);
+    const NodeId softplus = users.size() == 3 ? softplus_of(expressions, value) : NodeId::kNone;
+    if (users.size() != 1 && softplus == NodeId::kNone) return LossWay::kUnknown;
+    const NodeId user = softplus != NodeId::kNone ? softplus : users[0];
+    const Opcode opcode = expressions.op(user);
+    if (softplus != NodeId::kNone) {
+      // It rises with the value.
+    } else if (opcode == Opcode::kNeg) {
+      rises = !rises;
+    } else if (opcode == Opcode::kSub) {
+      if (expressions.operand(user, 1) == value) rises = !rises;
+    } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
+      if (opcode == Opcode::kDiv && expressions.operand(user, 1) == value) return LossWay::kUnknown;
+      const ValueId factor = expressions.beside(user, value);
+      if (factor == ValueId::kAbsent) return LossWay::kUnknown;
+      if (const auto number = expressions.number(factor)) {
+        if (*number < 0) rises = !rises;
+      } else if (!is_never_negative(expressions, factor)) {
+        return LossWay::kUnknown;
+      }
+    } else if (opcode != Opcode::kAdd && opcode != Opcode::kMax && opcode != Opcode::kClip &&
+               opcode != Opcode::kSigmoid && opcode != Opcode::kLog && opcode != Opcode::kSoftplus &&
+               opcode != Opcode::kLogSigmoid && opcode != Opcode::kExp && opcode != Opcode::kReduceMean &&
+               opcode != Opcode::kReduceSum && !ops::repeats_elements(opcode) && opcode != Opcode::kCast &&
+               !is_rectifier(expressions, user)) {
+      return LossWay::kUnknown;
+    }
+    value = expressions.result(user);
+  }
+  return LossWay::kUnknown;
+}
+
 bool has_class_probabilities(const ViolationCase& violation) {
   if (violation.loss == nullptr || !ops::takes_class_indices(violation.loss->kind)) return false;
   const FactStore& facts = violation.analysis.facts();

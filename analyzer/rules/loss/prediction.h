@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -43,6 +45,22 @@ struct AddedReduction {
 };
 /// The outermost means and sums that are added up to a loss.
 std::vector<AddedReduction> added_reductions(const losses::Expressions& expressions, ValueId loss);
+
+/// What is added up to a loss, through sums, means and products with numbers, from the loss on: a sum comes before what
+/// it is the sum of.
+struct LossTerm {
+  ValueId value;
+  double factor;     ///< of it in the loss, but for how many a mean is taken of
+  std::size_t from;  ///< the term that it is a part of
+};
+std::vector<LossTerm> loss_terms(const losses::Expressions& expressions, ValueId loss);
+
+/// One side of a difference before a number is added to it; kAbsent for kAbsent.
+ValueId before_margin(const losses::Expressions& expressions, ValueId value);
+
+enum class LossWay : std::uint8_t { kUnknown, kRises, kFalls };
+/// Whether the loss rises or falls with the value; unknown where that is used twice or in a way that is not followed.
+LossWay loss_way(const losses::Expressions& expressions, ValueId value, ValueId loss);
 
 /// Certainly a float tensor of one element, as a loss is.
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value);

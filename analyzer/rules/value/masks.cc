@@ -43,7 +43,8 @@ bool is_mask(const Expressions& expressions, ValueId value, int depth) {
          is_mask(expressions, expressions.operand(node, 1), depth + 1);
 }
 
-/// 0, 1, 2, ...
+}  // namespace
+
 bool are_steps(const Expressions& expressions, ValueId value) {
   value = before_stretch(expressions, value);
   const NodeId node = expressions.producer(value);
@@ -58,8 +59,6 @@ bool are_steps(const Expressions& expressions, ValueId value) {
     if (pool.as_constant(content->integers[i]) != static_cast<std::int64_t>(i)) return false;
   return true;
 }
-
-}  // namespace
 
 bool is_identity_matrix(const Expressions& expressions, ValueId value) {
   const NodeId node = expressions.producer(value);

@@ -16,6 +16,9 @@ namespace tensorlint::rules {
 /// Whether a name ends in `ending`, which is in lower case; in whatever case the name is.
 bool has_ending(std::string_view name, std::string_view ending);
 
+/// 0, 1, 2, ..., as integers that the program itself makes.
+bool are_steps(const losses::Expressions& expressions, ValueId value);
+
 /// Ones on a diagonal and zeros elsewhere, made by the program.
 bool is_identity_matrix(const losses::Expressions& expressions, ValueId value);
 

@@ -599,6 +599,10 @@ bool is_kept_finite(const Expressions& expressions, ValueId result) {
 }
 
 bool is_rectifier(const Expressions& expressions, NodeId node) {
+  const Opcode opcode = expressions.op(node);
+  if (opcode == Opcode::kClip || opcode == Opcode::kMax)
+    return expressions.analysis().operands(node).size() >= 2 &&
+           expressions.is_number(expressions.operand(node, 1), 0) && expressions.operand(node, 2) == ValueId::kAbsent;
   const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
   const auto at = [&](double number) { return element({std::array{number}, {}}); };
   return element != nullptr && at(-1) == 0 && at(2) == 2;

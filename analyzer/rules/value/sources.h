@@ -143,7 +143,7 @@ bool is_chosen_from(const losses::Expressions& expressions, ValueId value);
 /// What becomes of a result is chosen or bounded: the edge of a domain was thought of.
 bool is_kept_finite(const losses::Expressions& expressions, ValueId result);
 
-/// max(x, 0) of its one operand, in whatever way it is written.
+/// max(x, 0) of its first operand, in whatever way it is written.
 bool is_rectifier(const losses::Expressions& expressions, NodeId node);
 
 /// A Where puts -infinity into scores, or a summand has it.
