@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -9,11 +12,13 @@
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
+#include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
 namespace {
 
 using losses::Expressions;
+using losses::Formula;
 using ops::Opcode;
 
 class MeanOverPadding : public Rule {
@@ -29,6 +34,7 @@ class MeanOverPadding : public Rule {
     if (!has_node(out, {Opcode::kReduceSum})) return;
     each_node(view, out, {Opcode::kDiv}, [&](const Expressions& expressions, const NodeCall& call) {
       check_divisor(expressions, call, out);
+      check_sum_of_all(expressions, call, out);
       if (const NodeId sum = divided_by_extent(expressions, call.id()); sum != NodeId::kNone)
         check_mean(expressions, call, sum, out);
     });
@@ -156,10 +162,7 @@ class MeanOverPadding : public Rule {
   static void check_divisor(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const ValueId above = call.operand(0).value(), below = call.operand(1).value();
     if (above == ValueId::kAbsent || below == ValueId::kAbsent) return;
-    NodeId total = expressions.producer(before_guard(expressions, below));
-    // At least one step.
-    if (const auto bounded = with_number(expressions, total); expressions.op(total) == Opcode::kMax && bounded)
-      total = expressions.producer(before_stretch(expressions, bounded->value));
+    const NodeId total = expressions.producer(before_bound(expressions, below));
     if (expressions.op(total) != Opcode::kReduceSum || !is_one_float_number(expressions, expressions.result(total)))
       return;
     const ValueId counted = expressions.operand(total, 0);
@@ -180,6 +183,66 @@ class MeanOverPadding : public Rule {
         .note_at(total, "the steps of all samples are counted here")
         .note_at(sum, "the steps of each sample are summed here")
         .fix("count the steps of each sample alone: mask.sum(1, keepdim=True)");
+  }
+
+  /// sum(x) / sum(mask): all elements are summed up, and those that the mask leaves are counted.
+  static void check_sum_of_all(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    if (!is_one_float(call.analysis(), call.result())) return;
+    const auto all_of = [&](ValueId value) {
+      const NodeId sum =
+          value == ValueId::kAbsent ? NodeId::kNone : expressions.producer(before_stretch(expressions, value));
+      return expressions.op(sum) == Opcode::kReduceSum && is_one_float_number(expressions, expressions.result(sum))
+                 ? expressions.operand(sum, 0)
+                 : ValueId::kAbsent;
+    };
+    const ValueId summed = all_of(call.operand(0).value());
+    const ValueId counted = all_of(before_bound(expressions, call.operand(1).value()));
+    if (summed == ValueId::kAbsent || counted == ValueId::kAbsent || !says_what_is_there(expressions, counted)) return;
+    const auto dims = expressions.dims(summed), own = expressions.dims(counted);
+    const DimPool& pool = call.facts().dims();
+    const ValueId mask = before_stretch(expressions, counted);
+    if (dims.empty() || !std::ranges::equal(dims, own, [&](Dim a, Dim b) { return pool.equal(a, b); })) return;
+    bool may_be_masked = false;
+    walk_back(expressions, summed, [&](ValueId value, NodeId node) {
+      const ops::OpEntry* entry = expressions.entry(node);
+      may_be_masked |= value == mask || expressions.op(node) == Opcode::kWhere ||
+                       // Some labels may be ignored.
+                       (entry != nullptr && entry->loss().has_value());
+      for (const ValueId operand : expressions.analysis().operands(node)) may_be_masked |= operand == mask;
+      return !may_be_masked && is_reduction_or_elementwise(expressions, node);
+    });
+    if (may_be_masked) return;
+    out.report(call.id(), fmt::format("all elements of {} are summed up, and divided by how many {} chooses",
+                                      Operand(call.analysis(), summed).name(), Operand(call.analysis(), mask).name()))
+        .note_at(expressions.producer(before_bound(expressions, call.operand(1).value())), "these are counted here")
+        .fix("sum up what counts: (x * mask).sum() / mask.sum()");
+  }
+
+  /// Steps before a length, and labels that are neither below 0 nor NaN: those of 1, which some losses divide all
+  /// elements by, are something else.
+  static bool says_what_is_there(const Expressions& expressions, ValueId counted) {
+    const ValueId mask = before_stretch(expressions, counted);
+    if (step_mask(expressions, expressions.producer(mask))) return true;
+    const Formula formula(expressions, mask);
+    if (!formula.is_complete() || formula.parts().size() < 2) return false;
+    std::optional<std::size_t> leaf;
+    for (std::size_t i = 0; i < formula.parts().size(); ++i) {
+      if (formula.parts()[i].kind != Formula::PartKind::kLeaf) continue;
+      if (leaf || !is_input(expressions.analysis(), formula.parts()[i].value)) return false;
+      leaf = i;
+    }
+    if (!leaf) return false;
+    const auto at = [&](double label) { return formula.evaluate(std::array{Formula::Assignment{*leaf, label}}, 0); };
+    return at(0) == 1 && at(1) == 1 && (at(-1) == 0 || at(-100) == 0 || at(std::nan("")) == 0);
+  }
+
+  /// Before what keeps a divisor off 0.
+  static ValueId before_bound(const Expressions& expressions, ValueId value) {
+    if (value == ValueId::kAbsent) return value;
+    value = before_guard(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const auto bounded = with_number(expressions, node);
+    return expressions.op(node) == Opcode::kMax && bounded ? before_stretch(expressions, bounded->value) : value;
   }
 
   static bool is_one_float_number(const Expressions& expressions, ValueId value) {
