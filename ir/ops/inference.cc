@@ -354,8 +354,17 @@ void Inference::learn_equal(Dim a, Dim b) {
   out_.repeatable = false;
 }
 
+namespace {
+
+/// What a violation and its message take. A call that fails is inferred anew at each visit, with as many of them as it
+/// has operands.
+constexpr std::uint64_t kStepsOfViolation = 24;
+
+}  // namespace
+
 void Inference::fail(const Constraint& constraint, std::vector<int> operands, Message message) {
   const Aspect aspect = aspect_of(constraint.kind);
+  facts().meter().charge(kStepsOfViolation);
   failed_ = true;
   failed_aspects_ |= aspect;
   for (const int operand : operands)
@@ -365,6 +374,7 @@ void Inference::fail(const Constraint& constraint, std::vector<int> operands, Me
 
 void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness) {
   const Aspect aspect = aspect_of(constraint.kind);
+  facts().meter().charge(kStepsOfViolation);
   for (const int operand : operands)
     if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
   out_.violations.push_back(

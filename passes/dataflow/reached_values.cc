@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/ops/element.h"
+#include "passes/dataflow/constant_tensors.h"
 #include "passes/dataflow/element_function.h"
 
 namespace tensorlint::dataflow {
@@ -79,11 +80,13 @@ std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analy
     constexpr std::uint64_t kBytesPerElement = 16;
     Meter& meter = analysis.facts().meter();
     const std::uint64_t count = tensor.element_count().value_or(kMaxElements + 1);
-    if (count > kMaxElements || meter.most_memory() + kBytesPerElement * count > meter.memory_allowed() / 2)
+    if (count > kMaxElements || meter.most_memory() + kBytesPerElement * count > meter.memory_allowed() / 2 ||
+        !may_read(analysis, tensor))
       return std::nullopt;
+    // Also of one that turns out to be malformed at its end.
+    meter.charge(count + tensor.inline_bytes() / 4);
     auto integers = tensor.integers(kMaxElements);
     if (!integers) return std::nullopt;
-    meter.charge(integers->size());
     meter.keep(kBytesPerElement * integers->size());
     return integers;
   };

@@ -8,6 +8,7 @@ import numpy as np
 import wire
 from onnx import TensorProto
 from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor, make_tensor_value_info
+from hostile_test import run
 from promise import PromiseTest
 from rules_work_test import names
 
@@ -103,6 +104,23 @@ class RepeatedReadsTest(PromiseTest):
                  *(wire.node("Sqrt", ["s"], [name]) for name in names("_", 3300)), wire.node("ReduceMean", ["X"], ["L"])]
         table = wire.tensor("T", INT2, [size, size], bytes(packed))
         self.check(wire.model(wire.graph(nodes, [wire.value("X", wire.FLOAT, (size, size))], [scalar("L")], [table])))
+
+    def test_an_index_that_is_malformed_at_its_end(self) -> None:
+        """It has one element more than its dims say, which shows when all the others have been read."""
+
+        def gathers(count: int, nodes: int, sizes: int) -> bytes:
+            index = wire.number(1, count) + wire.number(2, wire.INT64) + wire.data(7, b"\1" * (count + 1)) + wire.data(8, "i")
+            readers = [wire.node("Gather", ["X", "i"], [name]) for name in names("_", nodes)]
+            readers += [wire.node("Gather", ["X", f"k{i}"], [f"Y{i}"]) for i in range(sizes)]
+            inputs = [wire.value("X", wire.FLOAT, (2, 4)), *(wire.value(f"k{i}", wire.INT64, ("K",)) for i in range(sizes))]
+            return wire.model(wire.graph(readers, inputs, [wire.data(1, names("_", 1)[0])], [index]), opsets=OPSETS)
+
+        content = gathers(260_000, 10_000, 0)
+        self.path.write_bytes(content)
+        self.assert_kept(run(["check", "--max-findings", "5", self.path]), len(content), seconds=2)
+        content = gathers(45_000, 600, 50)
+        self.path.write_bytes(content)
+        self.assert_kept(run(["run", "--force", "--seed", "0", self.path]), len(content), codes=(0, 1, 2))
 
     def test_steps_that_are_read_in_many_ways(self) -> None:
         nodes = [wire.node("Slice", ["X", "b", "e", "a"], ["s"], name="n" * 62_000)]

@@ -150,6 +150,16 @@ k=Greater(t,w)
         graph = wire.graph(nodes, inputs, [wire.data(1, name) for name in ("L", *(f"O{i}" for i in range(20)), "k17")], [wire.integers(f"R{i}", [primes[i]]) for i in range(20)])
         self.run_within_promise(wire.model(graph, opsets=(("", 21), ("ai.onnx.ml", 3)), ir_version=10), "fix --unsafe --diff")
 
+    def test_nodes_that_fail_in_each_visit(self):
+        """They are remembered by nobody, and read anew each time."""
+        equation = wire.node("Einsum", ["x."], ["q."], equation="," * 8000)
+        self.run_within_promise(loops([equation], inputs=[wire.value("x.", wire.FLOAT, [3])], fill=10_500), "check", "fix --unsafe --diff")
+        largest = wire.node("Max", ["b."] * 1500, ["q."])
+        self.run_within_promise(loops([largest], inputs=[wire.value("b.", wire.BOOL, [])], fill=11_400), "check", "fix --unsafe --diff")
+        sequence = wire.data(1, "b.") + wire.data(2, wire.data(4, wire.data(1, wire.tensor_type(wire.FLOAT, [3]))))
+        scan = wire.node("Scan", ["b."] * 700, ["q."], body=("g", wire.graph([], name="s")), num_scan_inputs=700)
+        self.run_within_promise(loops([scan], inputs=[sequence], fill=11_900), "check", "fix --unsafe --diff")
+
     def test_long_types_that_thousands_of_values_have(self):
         inputs = [name for name in some_names(11_000, without={"g", "y", "F", "a"})][:10_600]
         element = "seq(" * 15 + f"float[{','.join(['9223372036854775807'] * 64)}]" + ")" * 15

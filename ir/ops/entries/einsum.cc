@@ -18,6 +18,9 @@ void einsum(Inference& in) {
   DimPool& pool = in.dims();
   const std::string_view text = in.string_attribute("equation", "");
   Message error;
+  // Each visit reads it anew, if it is wrong.
+  constexpr std::uint64_t kStepsOfCharacter = 4;
+  in.facts().meter().charge(kStepsOfCharacter * text.size());
   const auto equation = parse_einsum(text, error);
   if (!equation) {
     in.fail(kEinsumEquation, {}, {"equation of Einsum {}", error});
