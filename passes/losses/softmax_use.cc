@@ -438,11 +438,16 @@ bool SoftmaxUse::compares_positions(const Normalised& softmax, std::size_t axis,
     if (at >= origins.size() || origins[at].empty()) return false;
     return std::ranges::all_of(origins[at], [&](const AxisSource& source) {
       const Value& value = model.value(source.value);
-      // A table of one number, which a Where puts in place of hidden scores.
+      // A table of one number, which a Where puts in place of hidden scores, and one that says which are hidden.
       const Range& range = cone_.analysis().fact(source.value).range;
       const bool is_constant = value.initializer != nullptr || expressions_.op_of(source.value) == Opcode::kConstant;
-      if (is_constant && origins[at].size() > 1 && range.lo == range.hi) return true;
-      return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
+      const bool is_mask = cone_.analysis().fact(source.value).dtypes == DTypeSet(DType::kBool);
+      if (is_constant && origins[at].size() > 1 && (range.lo == range.hi || is_mask)) return true;
+      // Some steps of an input are steps, too.
+      const Value& whole = expressions_.op_of(source.value) == Opcode::kSlice
+                               ? model.value(expressions_.operand(value.producer, 0))
+                               : value;
+      return whole.origin == ValueOrigin::kInput && whole.initializer == nullptr && whole.graph == GraphId::kMain;
     });
   };
   if (keys < 1 || !is_position(keys)) return false;

@@ -50,7 +50,7 @@ class EntropyLowered : public Rule {
 
   /// All that is added up to a loss, through sums and means, each with its sign.
   static std::vector<SignedTerm> terms_of(const Expressions& expressions, ValueId loss) {
-    constexpr std::size_t kMaxTerms = 24;
+    constexpr std::size_t kMaxTerms = 48;
     std::vector<SignedTerm> terms{{loss, 1}};
     for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
       const auto [value, sign] = terms[i];
@@ -136,8 +136,9 @@ class EntropyLowered : public Rule {
       const Opcode opcode = expressions.op(node);
       if (opcode == Opcode::kGatherElements)
         return scores_of(expressions, expressions.operand(node, 0), true) == scores;
-      const bool is_followed = ops::keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg ||
-                               opcode == Opcode::kExp || opcode == Opcode::kSub || opcode == Opcode::kClip;
+      const bool is_followed = ops::keeps_elements(opcode) || opcode == Opcode::kSlice || opcode == Opcode::kGather ||
+                               opcode == Opcode::kCast || opcode == Opcode::kNeg || opcode == Opcode::kExp ||
+                               opcode == Opcode::kSub || opcode == Opcode::kClip;
       if (!is_followed) return false;
       value = expressions.operand(node, 0);
     }

@@ -75,10 +75,8 @@ class LabelsAllAlike : public Rule {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind != Formula::PartKind::kLeaf) continue;
       if (parts[i].value == ValueId::kAbsent) return false;
-      // A table of equal numbers.
-      const Range& range = expressions.analysis().fact(parts[i].value).range;
-      if (range.lo == range.hi && !range.nan) {
-        given.push_back({i, range.lo});
+      if (const auto label = same_number(expressions.analysis(), parts[i].value)) {
+        given.push_back({i, *label});
         continue;
       }
       if (leaf) return false;

@@ -20,7 +20,7 @@ class MaskHidesNothing : public Rule {
  public:
   MaskHidesNothing()
       : Rule({"TL-L331", "mask-hides-nothing", "loss", findings::Severity::kWarning,
-              "a mask that is added to scores, times a number that is next to nothing"},
+              "a mask that is added to scores, or fills them, with a number that is next to nothing"},
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
@@ -60,12 +60,39 @@ class MaskHidesNothing : public Rule {
           return;
         }
         scores = expressions.operand(node, 0);
+      } else if (opcode == Opcode::kWhere) {
+        check_choice(expressions, node, softmax, seen, out);
+        return;
       } else if (const auto scaled = with_number(expressions, node);
                  scaled && (opcode == Opcode::kMul || opcode == Opcode::kDiv)) {
         scores = scaled->value;
       } else {
         return;
       }
+    }
+  }
+
+  /// masked_fill(mask, 0) of scores, which is a score like any other. Of products of queries and keys alone: others may
+  /// be 0 where there is nothing.
+  static void check_choice(const Expressions& expressions, NodeId choice, NodeId softmax, Visited<NodeId>& seen,
+                           Reporter& out) {
+    for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
+      const auto filled = expressions.number(expressions.operand(choice, side));
+      const ValueId scores = expressions.operand(choice, 3 - side);
+      if (!filled || !(std::abs(*filled) < kNothing) || scores == ValueId::kAbsent) continue;
+      const NodeId product = expressions.producer(before_scale(expressions, scores));
+      const Opcode opcode = expressions.op(product);
+      if ((opcode != Opcode::kMatMul && opcode != Opcode::kEinsum) || expressions.dims(scores).size() < 2 ||
+          is_constant(expressions, before_stretch(expressions, expressions.operand(product, 1))) ||
+          !seen.insert(choice))
+        return;
+      out.report(choice,
+                 fmt::format("a mask puts {:.4g} in place of some of {}, which hides nothing: the others are of "
+                             "both signs",
+                             *filled, Operand(expressions.analysis(), scores).name()))
+          .note_at(softmax, "the scores are compared here")
+          .fix("put -inf where the mask hides: masked_fill(mask, -inf)");
+      return;
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,12 @@ class MisbuiltDivergence : public Rule {
       if (found || !out.is_among_first(kMaxExponentials)) return;
       for (const ValueId sum : summed_after(expressions, call.result()))
         if (!found) found = check_sum(expressions, sum, out);
+      // Where the variance is missing, samples are still drawn with it.
+      const ValueId logarithm =
+          call.operand(0).present() ? before_scale(expressions, call.operand(0).value()) : ValueId::kAbsent;
+      if (found || logarithm == ValueId::kAbsent || mean_of_samples(expressions, logarithm) == ValueId::kAbsent) return;
+      for (const ValueId sum : summed_after(expressions, logarithm))
+        if (!found) found = check_sum(expressions, sum, out);
     });
   }
 
@@ -50,15 +57,20 @@ class MisbuiltDivergence : public Rule {
           found.push_back(pending[i]);
         else if (const ValueId result = expressions.result(user);
                  result != ValueId::kAbsent &&
-                 (opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul || opcode == Opcode::kNeg))
+                 (opcode == Opcode::kAdd || opcode == Opcode::kSub || opcode == Opcode::kMul ||
+                  opcode == Opcode::kNeg || opcode == Opcode::kPow || opcode == Opcode::kExp))
           pending.push_back(result);
       }
     return found;
   }
 
-  /// a * m^2 + b * v + c * e^(k * v) and a constant.
+  /// What is a sum over elements is a number of the mean m and one of the logarithm v: a * m^2, or another function of
+  /// m, and b * v + c * e^(k * v), or + c * v^2.
   struct Terms {
-    double a = 0, b = 0, c = 0, k = 1;
+    double b = 0, c = 0, k = 1;
+    enum class Variance : std::uint8_t { kNone, kExponential, kSquare } variance = Variance::kNone;
+    double a = 0;
+    enum class Mean : std::uint8_t { kNone, kSquare, kExponential, kAbsolute, kLinear } mean = Mean::kNone;
   };
 
   static bool check_sum(const Expressions& expressions, ValueId value, Reporter& out) {
@@ -74,7 +86,7 @@ class MisbuiltDivergence : public Rule {
       const auto terms = terms_of(expressions, formula, mean, log_variance);
       const std::string_view mistake = terms ? mistake_in(*terms, leaves.size() == 1) : "";
       if (mistake.empty() || (terms->a == 0 && is_used_elsewhere(expressions, drawn)) ||
-          (terms->b == 0 && is_summed_elsewhere(expressions, v)))
+          (terms->b == 0 && terms->c != 0 && is_summed_elsewhere(expressions, v)))
         continue;
       const dataflow::Analysis& analysis = expressions.analysis();
       out.report(expressions.producer(value),
@@ -97,45 +109,89 @@ class MisbuiltDivergence : public Rule {
       const std::array given{Formula::Assignment{log_variance, v}, Formula::Assignment{mean, has_mean ? m : v}};
       return formula.evaluate(given, 0);
     };
+    const double origin = at(0, 0);
+    const auto of_mean = [&](double m) { return has_mean ? at(m, 0) - origin : 0; };
+    const auto of_logarithm = [&](double v) { return at(0, v) - origin; };
+    const double largest = std::max({std::abs(of_mean(1)), std::abs(of_logarithm(1)), std::abs(of_logarithm(-1))});
+    const double tolerance = 1e-3 * largest;
+    if (!(largest > 1e-6)) return std::nullopt;
+    for (const double m : kMeans)
+      for (const double v : kLogarithms)
+        if (!(std::abs(at(has_mean ? m : 0, v) - origin - of_mean(m) - of_logarithm(v)) < tolerance))
+          return std::nullopt;
+    const auto is_mean = [&](auto function) {
+      return std::ranges::all_of(kMeans, [&](double m) { return std::abs(of_mean(m) - function(m)) < tolerance; });
+    };
+    const auto is_logarithm = [&](auto function) {
+      return std::ranges::all_of(kLogarithms,
+                                 [&](double v) { return std::abs(of_logarithm(v) - function(v)) < tolerance; });
+    };
     Terms found;
-    found.a = has_mean ? at(1, 0) - at(0, 0) : 0;
-    const double one = at(0, 1) - at(0, 0), minus = at(0, -1) - at(0, 0);
+    found.a = of_mean(1);
+    if (std::abs(found.a) < tolerance) found.a = 0;
+    if (found.a == 0 ? !is_mean([](double) { return 0.0; }) : false) return std::nullopt;
+    if (found.a != 0) {
+      if (is_mean([&](double m) { return found.a * m * m; }))
+        found.mean = Terms::Mean::kSquare;
+      else if (is_mean([&](double m) { return found.a * std::abs(m); }))
+        found.mean = Terms::Mean::kAbsolute;
+      else if (is_mean([&](double m) { return found.a * m; }))
+        found.mean = Terms::Mean::kLinear;
+      else if (is_mean([&](double m) { return found.a * (std::exp(m) - 1) / (std::exp(1.0) - 1); }))
+        found.mean = Terms::Mean::kExponential;
+      else
+        return std::nullopt;
+    }
+    const double one = of_logarithm(1), minus = of_logarithm(-1);
+    if (is_logarithm([](double) { return 0.0; })) return found;
     for (const double k : {1.0, 0.5, 2.0}) {
       found.k = k;
       found.c = (one + minus) / (std::exp(k) + std::exp(-k) - 2);
       found.b = one - found.c * (std::exp(k) - 1);
-      const double tolerance = 1e-3 * std::abs(found.c);
-      bool fits = std::abs(found.c) > 1e-6;
-      for (const double m : kMeans)
-        for (const double v : kLogarithms) {
-          const double expected = found.a * m * m + found.b * v + found.c * (std::exp(k * v) - 1);
-          fits = fits && std::abs(at(has_mean ? m : 0, v) - at(0, 0) - expected) < tolerance;
-        }
-      if (!fits) continue;
-      if (std::abs(found.a) < tolerance) found.a = 0;
+      found.variance = Terms::Variance::kExponential;
       if (std::abs(found.b) < tolerance) found.b = 0;
-      return found;
+      if (std::abs(found.c) > tolerance &&
+          is_logarithm([&](double v) { return found.b * v + found.c * (std::exp(k * v) - 1); }))
+        return found;
     }
-    return std::nullopt;
+    found.c = (one + minus) / 2;
+    found.b = (one - minus) / 2;
+    found.variance = Terms::Variance::kSquare;
+    return std::abs(found.c) > tolerance && is_logarithm([&](double v) { return found.b * v + found.c * v * v; })
+               ? std::optional(found)
+               : std::nullopt;
   }
 
   /// Right is c * (m^2 - k * v + e^(k * v)).
   static std::string_view mistake_in(const Terms& terms, bool has_no_mean) {
-    const auto is = [&](double number, double times) {
-      return std::abs(number - times * terms.c) < 1e-3 * std::abs(terms.c);
-    };
-    const bool mean_fits = is(terms.a, 1), logarithm_fits = is(terms.b, -terms.k);
-    if (mean_fits && logarithm_fits) return "";
+    const auto is = [](double number, double other) { return std::abs(number - other) < 1e-3 * std::abs(other); };
+    if (terms.variance == Terms::Variance::kNone)
+      return terms.mean == Terms::Mean::kSquare ? "nothing is left of the variance" : "";
+    if (terms.variance == Terms::Variance::kSquare)
+      return terms.mean == Terms::Mean::kSquare && is(terms.b, -terms.a)
+                 ? "the square of the logarithm stands for the variance"
+                 : "";
+    const bool logarithm_fits = is(terms.b, -terms.k * terms.c);
     if (has_no_mean) return logarithm_fits && terms.k == 1 ? "the square of the mean is missing" : "";
+    if (logarithm_fits && terms.mean != Terms::Mean::kSquare) {
+      if (terms.mean == Terms::Mean::kExponential) return "the exponential of the mean stands for its square";
+      if (terms.mean == Terms::Mean::kAbsolute) return "the absolute value of the mean stands for its square";
+      return terms.mean == Terms::Mean::kLinear ? "the mean stands for its square" : "";
+    }
+    if (terms.mean != Terms::Mean::kSquare) return "";
+    const bool mean_fits = is(terms.a, terms.c);
+    if (mean_fits && logarithm_fits) return "";
     if (mean_fits) {
       if (terms.b == 0) return "the logarithm of the variance is missing";
-      if (is(terms.b, terms.k)) return "the logarithm of the variance has the wrong sign";
-      if (terms.k == 0.5 && is(terms.b, -1)) return "the standard deviation stands for the variance";
+      if (is(terms.b, terms.k * terms.c)) return "the logarithm of the variance has the wrong sign";
+      if (terms.k == 0.5 && is(terms.b, -terms.c)) return "the standard deviation stands for the variance";
+      if (terms.k == 2 && is(terms.b, -terms.c))
+        return "the logarithm of the standard deviation stands for that of the variance";
       return "";
     }
-    if (logarithm_fits && is(terms.a, -1)) return "the square of the mean has the wrong sign";
+    if (logarithm_fits && is(terms.a, -terms.c)) return "the square of the mean has the wrong sign";
     // The logarithm and the mean agree with each other.
-    if (terms.k == 1 && is(terms.a, -1) && is(terms.b, 1)) return "the variance has the wrong sign";
+    if (terms.k == 1 && is(terms.a, -terms.c) && is(terms.b, terms.c)) return "the variance has the wrong sign";
     return "";
   }
 

@@ -13,6 +13,7 @@
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/formula.h"
+#include "passes/losses/parameters.h"
 #include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
@@ -38,10 +39,12 @@ class OneSidedLoss : public Rule {
     if (check_exponent(expressions, outputs[0], out)) return;
     each_node(view, out, {Opcode::kExp},
               [&](const Expressions&, const NodeCall& call) { check_weight(expressions, call, out); });
+    if (check_logarithm_of_sigmoid(expressions, outputs[0], out)) return;
     double sign = 1;
     const ValueId term = only_term(expressions, outputs[0], sign);
     if (term == ValueId::kAbsent || view.analysis().taint(term).has(Aspect::kValue)) return;
     if (sign > 0 && check_sign(expressions, term, out)) return;
+    if (check_focus(expressions, term, sign, out)) return;
     check_sides(expressions, term, sign, out);
   }
 
@@ -102,6 +105,90 @@ class OneSidedLoss : public Rule {
         .origin(Operand(analysis, logarithms), Aspect::kValue)
         .fix("put a minus in front of it");
     return true;
+  }
+
+  /// A function of the logarithm of the label's probability, such as a focal loss, that is less for an improbable
+  /// label.
+  static bool check_focus(const Expressions& expressions, ValueId term, double sign, Reporter& out) {
+    const Formula formula(expressions, term);
+    const auto parts = formula.parts();
+    if (!formula.is_complete() || parts.size() < 3) return false;
+    std::optional<std::size_t> leaf;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
+      if (leaf) return false;
+      leaf = i;
+    }
+    const NodeId pick = leaf && parts[*leaf].value != ValueId::kAbsent
+                            ? expressions.producer(before_stretch(expressions, parts[*leaf].value))
+                            : NodeId::kNone;
+    if (expressions.op(pick) != Opcode::kGatherElements && expressions.op(pick) != Opcode::kGatherND) return false;
+    const ValueId picked = before_stretch(expressions, expressions.operand(pick, 0));
+    const auto softmax = expressions.normalised(picked);
+    const bool is_logarithm = is_log_probability(expressions, picked);
+    if (!is_logarithm && (!softmax || softmax->logarithm)) return false;
+    const auto at = [&](double logarithm) {
+      const double given = is_logarithm ? logarithm : std::exp(logarithm);
+      return sign * formula.evaluate(std::array{Formula::Assignment{*leaf, given}}, 0);
+    };
+    constexpr double kImprobable = -8, kUnsure = -1, kSure = -0.05, kLess = 1e-2;
+    if (!(at(kImprobable) < std::max(at(kUnsure), at(kSure)) - kLess)) return false;
+    out.report(expressions.producer(term),
+               "the loss is less for a label of next to no probability than for a likely one")
+        .note_at(pick, "the label's probability is taken here")
+        .fix("weigh what is not probable: -(1 - p)^gamma * log(p)");
+    return true;
+  }
+
+  /// The logarithm of a sigmoid, added up with a plus: it falls without bound as the score falls. That of one minus a
+  /// sigmoid is what a generator lowers.
+  static bool check_logarithm_of_sigmoid(const Expressions& expressions, ValueId loss, Reporter& out) {
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
+    for (const LossTerm& term : loss_terms(expressions, loss)) {
+      if (!(term.factor > 0) || term.value == loss) continue;
+      const NodeId node = expressions.producer(term.value);
+      if (check_shares(expressions, node, out)) return true;
+      NodeId sigmoid = expressions.op(node) == Opcode::kLogSigmoid ? node : NodeId::kNone;
+      if (expressions.op(node) == Opcode::kLog)
+        sigmoid = expressions.producer(before_guard(expressions, expressions.operand(node, 0)));
+      if (expressions.op(sigmoid) != Opcode::kSigmoid && sigmoid != node) continue;
+      if (sigmoid == NodeId::kNone) continue;
+      const ValueId score = expressions.operand(sigmoid, 0);
+      if (score == ValueId::kAbsent || expressions.op_of(before_stretch(expressions, score)) == Opcode::kNeg ||
+          !parameters.reach(score))
+        continue;
+      out.report(node,
+                 fmt::format("the logarithm of a probability is added to the loss, which falls without bound as {} "
+                             "falls",
+                             Operand(expressions.analysis(), score).name()))
+          .note_at(sigmoid, "the probability is computed here")
+          .fix("put a minus in front of it: -log(p)");
+      return true;
+    }
+    return false;
+  }
+
+  /// q * log(p), added up with a plus. Of p and its own logarithm it is what an entropy is raised with.
+  static bool check_shares(const Expressions& expressions, NodeId product, Reporter& out) {
+    if (expressions.op(product) != Opcode::kMul) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId shares = expressions.operand(product, side), logarithms = expressions.operand(product, 1 - side);
+      if (shares == ValueId::kAbsent || logarithms == ValueId::kAbsent) continue;
+      const auto p = expressions.normalised(before_stretch(expressions, logarithms)),
+                 q = expressions.normalised(before_stretch(expressions, shares));
+      if (!p || !q || !p->logarithm || q->logarithm || p->scores == q->scores ||
+          are_computed_alike(expressions, p->scores, q->scores) || !out.shared<losses::Parameters>().reach(p->scores))
+        continue;
+      out.report(product,
+                 fmt::format("a cross-entropy without its minus: the loss falls without bound as {} gives less "
+                             "to what {} holds for likely",
+                             Operand(expressions.analysis(), p->scores).name(),
+                             Operand(expressions.analysis(), q->scores).name()))
+          .note_at(p->node, "the logarithms are computed here")
+          .fix("put a minus in front of it: -(q * log_p).sum(-1)");
+      return true;
+    }
+    return false;
   }
 
   static bool is_log_probability(const Expressions& expressions, ValueId logarithms) {

@@ -53,6 +53,9 @@ StepsOf steps_of(const Expressions& expressions, ValueId value) {
     if (!start || *start < 0 || axis != 1 || step != 1) return {};
     return {expressions.operand(node, 0), *start};
   }
+  // The first steps come again behind the last ones, where they are left out.
+  if (const auto roll = rolled_by(expressions, node); roll && roll->axis == 1)
+    return {roll->from, 2 * roll->shift <= roll->extent ? roll->shift : roll->shift - roll->extent};
   ValueId rest = ValueId::kAbsent;
   if (const auto ahead = put_in_front(expressions, node, rest); ahead && expressions.op_of(rest) == Opcode::kSlice) {
     const StepsOf part = steps_of(expressions, rest);

@@ -13,8 +13,8 @@ struct StepsOf {
   ValueId of = ValueId::kAbsent;
   std::int64_t start = 0;
 };
-/// Of a slice along axis 1, or of one that a few steps have been put in front of; the value itself for anything else,
-/// and kAbsent for a slice that is not understood.
+/// Of a slice along axis 1, of one that a few steps have been put in front of, or of steps that were rolled; the value
+/// itself for anything else, and kAbsent for a slice that is not understood.
 StepsOf steps_of(const losses::Expressions& expressions, ValueId value);
 
 /// Before views and casts.

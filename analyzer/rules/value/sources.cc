@@ -336,6 +336,14 @@ std::optional<std::pair<double, double>> constant_bounds(const dataflow::Analysi
   return bounds;
 }
 
+std::optional<double> same_number(const dataflow::Analysis& analysis, ValueId value) {
+  constexpr std::size_t kMost = 1 << 16;
+  if (value == ValueId::kAbsent) return std::nullopt;
+  if (const auto number = number_of(Operand(analysis, value))) return number;
+  const auto bounds = constant_bounds(analysis, value, kMost);
+  return bounds && bounds->first == bounds->second ? std::optional(bounds->first) : std::nullopt;
+}
+
 bool is_left_unread(const dataflow::Analysis& analysis, ValueId value, std::size_t most) {
   const Tensor* tensor = dataflow::constant_tensor(analysis, value);
   return tensor != nullptr && !has_readable_bounds(analysis, *tensor, most);

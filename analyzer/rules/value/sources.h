@@ -37,6 +37,9 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value);
 /// The number that all elements of a tensor are, as far as that is proven.
 std::optional<double> number_of(const Operand& operand);
 
+/// The same of a table of the program's own as well, whose elements are looked at.
+std::optional<double> same_number(const dataflow::Analysis& analysis, ValueId value);
+
 /// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than `most`, and where the
 /// meter lets no more tables be read.
 std::optional<std::vector<double>> constant_numbers(const dataflow::Analysis& analysis, ValueId value,
