@@ -2,7 +2,8 @@
 
   export_programs.py        needs torch 2.13.0, onnx, onnxscript
 
-`programs/modules`, `programs/formulas`, `programs/plain_steps`, `programs/varied_steps`, `programs/mixed_steps`, `programs/usual_steps`, `programs/everyday_steps`, `programs/common_steps`, `programs/frequent_steps`, `programs/practice_steps`, `programs/spelt_steps` and `programs/typical_steps` have a module in each file, `Step`, with `example()` for its inputs. `OPEN` is for their open axes, and `Fixed`
+`programs/modules`, `programs/formulas`, `programs/plain_steps`, `programs/varied_steps`, `programs/mixed_steps`, `programs/usual_steps`, `programs/everyday_steps`, `programs/common_steps`, `programs/frequent_steps`, `programs/practice_steps`, `programs/spelt_steps`, `programs/typical_steps`,
+`programs/familiar_steps` and `programs/ordinary_steps` have a module in each file, `Step`, with `example()` for its inputs. `OPEN` is for their open axes, and `Fixed`
 the same without its mistake, if there are such; it is exported by both exporters as it is, and by one of them as it should be. `EVAL` says that it is a step of inference.
 
 Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
@@ -29,7 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "programs")
 SOURCES = "tests/models/programs"
 #: Folders with a module in each file, and which batch they are.
-MODULES = {"modules": "sixth", "formulas": "seventh", "plain_steps": "eighth", "varied_steps": "ninth", "mixed_steps": "tenth", "usual_steps": "eleventh", "everyday_steps": "twelfth", "common_steps": "thirteenth", "frequent_steps": "fourteenth", "practice_steps": "fifteenth", "spelt_steps": "sixteenth", "typical_steps": "seventeenth"}
+MODULES = {"modules": "sixth", "formulas": "seventh", "plain_steps": "eighth", "varied_steps": "ninth", "mixed_steps": "tenth", "usual_steps": "eleventh", "everyday_steps": "twelfth", "common_steps": "thirteenth", "frequent_steps": "fourteenth", "practice_steps": "fifteenth", "spelt_steps": "sixteenth", "typical_steps": "seventeenth", "familiar_steps": "eighteenth",
+           "ordinary_steps": "nineteenth"}
 LARGE, SMALL = 1 << 14, 1 << 12
 TRACE = "pkg.torch.onnx.stack_trace"
 #: What PyTorch computes there: the exporter leaves small summands out of the node itself.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -29,6 +30,7 @@ class NoiseShareWithoutRoot : public Rule {
       const auto first = share_of(expressions, call.operand(0).value()),
                  second = share_of(expressions, call.operand(1).value());
       if (check_plain(expressions, view, call, out)) return;
+      if (first && second && check_roots(expressions, view, call, *first, *second, out)) return;
       if (!first || !second || first->of != second->of || first->is_rest == second->is_rest ||
           first->is_root == second->is_root)
         return;
@@ -130,6 +132,50 @@ class NoiseShareWithoutRoot : public Rule {
     bool is_rest = false, is_root = false;
     NodeId node = NodeId::kNone;
   };
+
+  static bool is_named_noise(const Expressions& expressions, ValueId value) {
+    if (!is_input(expressions.analysis(), value)) return false;
+    const std::string_view name = expressions.analysis().model().name_of(value);
+    expressions.charge(name.size());
+    return name.find("noise") != std::string_view::npos || name == "eps" || name == "epsilon";
+  }
+
+  /// sqrt(1 - a) * x + sqrt(a) * noise, with a table of what is left of the data: the shares are exchanged. And
+  /// sqrt(a) * x + (1 - sqrt(a)) * noise, whose squares do not add up to 1.
+  static bool check_roots(const Expressions& expressions, const ModelView& view, const NodeCall& call,
+                          const Share& first, const Share& second, Reporter& out) {
+    const Share &root = first.is_rest ? second : first, &rest = first.is_rest ? first : second;
+    if (root.is_rest || !rest.is_rest || !root.is_root) return false;
+    const ValueId of_root = expressions.result(root.node);
+    if (!rest.is_root) {
+      if (rest.of != of_root || !is_of_table(expressions, root.of)) return false;
+      out.report(call.id(),
+                 "a root of a share and the rest of that root mix two values: their squares do not add up to 1")
+          .note_at(root.node, "the root is taken here")
+          .fix("take the root of the rest: sqrt(a) * x + sqrt(1 - a) * noise");
+      return true;
+    }
+    if (rest.of != root.of || !is_of_table(expressions, root.of)) return false;
+    const NodeId product = expressions.producer(call.operand(first.is_rest ? 1 : 0).value());
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId noise = expressions.operand(product, side);
+      if (noise == ValueId::kAbsent || before_stretch(expressions, noise) == of_root) continue;
+      const ValueId drawn = before_stretch(expressions, noise);
+      // The data may be what is to be predicted: a name tells the two apart.
+      if (!is_named_noise(expressions, drawn) || std::ranges::none_of(view.losses(), [&](const losses::LossSite& loss) {
+            return ops::is_regression(loss.kind) && loss.target != ValueId::kAbsent &&
+                   before_stretch(expressions, loss.target) == drawn;
+          }))
+        continue;
+      out.report(call.id(), fmt::format("{}, which is to be predicted, has the share of the data, and the data what is "
+                                        "left: the first steps are nearly all noise",
+                                        Operand(call.analysis(), drawn).name()))
+          .note_at(expressions.producer(root.of), "the share of the data is looked up here")
+          .fix("exchange the two: sqrt(a) * x + sqrt(1 - a) * noise");
+      return true;
+    }
+    return false;
+  }
 
   /// Of a product the factor that is a root or a rest; a share itself only where it is known from the other one.
   static std::optional<Share> share_of(const Expressions& expressions, ValueId product) {
