@@ -22,7 +22,7 @@ class IntegerTargetInRegressionLoss : public Rule {
   /// The program passes an integer target, and the framework has converted it silently.
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (!ops::is_regression(loss.kind)) return;
-    const NodeId cast = conversion_of_its_own(analysis, loss);
+    const NodeId cast = conversion_of_its_own(analysis, loss, out);
     if (cast == NodeId::kNone) return;
     const Operand target(analysis, loss.target_source), prediction(analysis, loss.prediction);
     out.report(findings::Severity::kInfo, loss.anchor,
@@ -58,7 +58,7 @@ class IntegerTargetInRegressionLoss : public Rule {
  private:
   /// The Cast of an integer target that PyTorch's type promotion inserts: one exporter says so in the node's
   /// metadata, the other one puts it after the stretching that the loss begins with.
-  static NodeId conversion_of_its_own(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+  static NodeId conversion_of_its_own(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const Model& model = analysis.model();
     ValueId value = loss.target;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent && value != loss.target_source; ++step) {
@@ -73,19 +73,18 @@ class IntegerTargetInRegressionLoss : public Rule {
       if (from_integers) {
         const NodeId stretch = model.value(before.value()).producer;
         const bool follows_stretch = stretch != NodeId::kNone && NodeCall(analysis, stretch).is(ops::Opcode::kExpand);
-        return follows_stretch || is_promotion(model, producer) ? producer : NodeId::kNone;
+        return follows_stretch || is_promotion(out, producer) ? producer : NodeId::kNone;
       }
       value = before.value();
     }
     return NodeId::kNone;
   }
 
-  static bool is_promotion(const Model& model, NodeId node) {
-    constexpr std::string_view kKey = "namespace", kPromotion = "prims.convert_element_type";
-    if (model.provenance == nullptr || !model.provenance->mentions(kKey)) return false;
-    return std::ranges::any_of(model.provenance->node_metadata(model.node(node)), [&](const MetadataEntry& entry) {
-      return entry.key == kKey && entry.value.find(kPromotion) != std::string_view::npos;
-    });
+  static bool is_promotion(Reporter& out, NodeId node) {
+    constexpr std::string_view kPromotion = "prims.convert_element_type";
+    constexpr std::size_t kMaxWritten = 4096;
+    const std::string_view written = out.locations().metadata(node, "namespace").substr(0, kMaxWritten);
+    return written.find(kPromotion) != std::string_view::npos;
   }
 
   static constexpr int kMaxSteps = 8;

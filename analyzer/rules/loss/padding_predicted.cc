@@ -119,6 +119,8 @@ class PaddingPredicted : public Rule {
     if (table.external || count <= kAsked || bytes.empty() || bytes.size() % static_cast<std::size_t>(count) != 0)
       return std::nullopt;
     const std::size_t width = bytes.size() / static_cast<std::size_t>(count);
+    constexpr std::size_t kMaxWidth = 1 << 16;
+    if (width > kMaxWidth) return std::nullopt;
     expressions.charge(width);
     std::optional<std::int64_t> found;
     for (const std::int64_t row : {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, count - 1}) {

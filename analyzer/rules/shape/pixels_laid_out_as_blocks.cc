@@ -5,6 +5,7 @@
 
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/checked.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -53,7 +54,8 @@ class PixelsLaidOutAsBlocks : public Rule {
     const auto rows = extent(at(2)), columns = extent(at(4));
     const auto height = extent(4), width = extent(5);
     if (!blocks || !rows || !columns || *rows < 2 || *rows != *columns || !height || !width ||
-        !pool.is_constant(merged[2], *rows * *height) || !pool.is_constant(merged[3], *columns * *width))
+        !pool.is_constant(merged[2], checked::mul(*rows, *height).value_or(-1)) ||
+        !pool.is_constant(merged[3], checked::mul(*columns, *width).value_or(-1)))
       return;
     out.report(call.id(), fmt::format("the {0} x {0} parts of each place become {0} x {0} pictures side by side: they "
                                       "are merged in front of rows and columns, not after them",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/checked.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::rules {
@@ -59,11 +61,12 @@ class ReshapeMovesAxis : public Rule {
          {std::array{extent(before[1]), extent(before[2]), extent(before[3])},
           std::array{extent(before[3]), extent(before[1]), extent(before[2])}}) {
       if ((channels != 1 && channels != 3) || height < 4 || width < 4 || patches < 4) continue;
-      std::int64_t side = 2;
-      while (side < height && channels * side * side < features) ++side;
+      constexpr std::int64_t kMaxSide = 4096;
+      const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(features / channels)));
+      if (side < 2 || side > kMaxSide || side > height) continue;
       // Whole rows of the picture may be meant.
       if (channels * side * side != features || height % side != 0 || width % side != 0 ||
-          patches != height / side * (width / side) || (channels == 1 && features % width == 0) ||
+          checked::mul(height / side, width / side) != patches || (channels == 1 && features % width == 0) ||
           !is_picture(expressions, call.operand(0).value()) || !is_read_by_layer(expressions, call.result()))
         continue;
       out.report(call.id(),

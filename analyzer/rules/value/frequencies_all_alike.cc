@@ -168,7 +168,7 @@ class FrequenciesAllAlike : public Rule {
     if (user == NodeId::kNone) return;
     const auto numbers = constant_numbers(analysis, value, kMostNumbers);
     const auto width = static_cast<std::size_t>(columns);
-    if (!numbers || numbers->size() < 4 * width || !is_of_one_frequency(expressions, *numbers, width)) return;
+    if (!numbers || numbers->size() / 4 < width || !is_of_one_frequency(expressions, *numbers, width)) return;
     out.report(user, fmt::format("the {} columns of {} are sines and cosines of one frequency: a position is "
                                  "one number",
                                  columns, table.name()))

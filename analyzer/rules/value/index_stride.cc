@@ -5,6 +5,7 @@
 
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/checked.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -102,7 +103,8 @@ class IndexStride : public Rule {
         if (at >= after.size()) return std::nullopt;
         const auto rows = analysis.facts().dims().as_constant(dims[at]);
         const auto columns = analysis.facts().dims().as_constant(dims[at + 1]);
-        if (!rows || !columns || *rows < 2 || *columns < 2 || *rows * *columns != extent) return std::nullopt;
+        if (!rows || !columns || *rows < 2 || *columns < 2 || checked::mul(*rows, *columns) != extent)
+          return std::nullopt;
         return Merged{node, *rows, *columns};
       }
       data = before;

@@ -218,7 +218,7 @@ class FileProvenance final : public Provenance {
     return entries;
   }
 
-  static constexpr std::size_t kSearched = std::size_t{64} << 20;
+  static constexpr std::size_t kSearched = std::size_t{16} << 20;
   std::string_view file_;
   std::vector<MetadataSpan> spans_;
   MetadataKeys keys_;
