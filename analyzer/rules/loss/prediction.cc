@@ -76,6 +76,17 @@ void walk_back(const losses::Expressions& expressions, ValueId from,
   }
 }
 
+bool comes_from_layer(const losses::Expressions& expressions, ValueId value) {
+  using ops::Opcode;
+  bool found = false;
+  walk_back(expressions, value, [&](ValueId, NodeId node) {
+    const Opcode opcode = expressions.op(node);
+    found |= opcode == Opcode::kMatMul || opcode == Opcode::kConv || opcode == Opcode::kRecurrence;
+    return !found;
+  });
+  return found;
+}
+
 bool is_reduction_or_elementwise(const losses::Expressions& expressions, NodeId node) {
   const ops::Opcode opcode = expressions.op(node);
   return ops::moves_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kGatherElements ||

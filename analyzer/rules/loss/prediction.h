@@ -24,6 +24,9 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
 void walk_back(const losses::Expressions& expressions, ValueId from,
                const std::function<bool(ValueId value, NodeId node)>& visit);
 
+/// A layer that has weights, a product or a convolution, is on the way back from the value.
+bool comes_from_layer(const losses::Expressions& expressions, ValueId value);
+
 /// Each element of the results is computed from elements of the operands: moved, cast, picked, reduced or combined.
 bool is_reduction_or_elementwise(const losses::Expressions& expressions, NodeId node);
 
