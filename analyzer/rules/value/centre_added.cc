@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class CentreAdded : public Rule {
+ public:
+  CentreAdded()
+      : Rule({"TL-V580", "centre-added", "value", findings::Severity::kWarning,
+              "a softmax of scores to which their own mean over the samples is added"}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax},
+              [&](const Expressions& expressions, const NodeCall& call) { check_softmax(expressions, call, out); });
+  }
+
+ private:
+  static void check_softmax(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const ValueId scores = call.operand(0).value();
+    const auto axes = expressions.axes_of(call.id());
+    const std::size_t rank = expressions.dims(call.result()).size();
+    if (scores == ValueId::kAbsent || !axes || axes->size() != 1 || rank < 2 || axes->front() == 0) return;
+    const ValueId sum_of = before_scale(expressions, scores);
+    if (sum_of == ValueId::kAbsent) return;
+    const NodeId sum = expressions.producer(sum_of);
+    if (expressions.op(sum) != Opcode::kAdd) return;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId of = expressions.operand(sum, side), centre = expressions.operand(sum, 1 - side);
+      if (of == ValueId::kAbsent || centre == ValueId::kAbsent) continue;
+      const ValueId mean = before_scale(expressions, centre);
+      const NodeId made = is_own_mean(expressions, mean, of);
+      const bool is_kept = made == NodeId::kNone && sum_of != scores && is_known_as_centre(expressions, mean) &&
+                           is_weight_of_logarithms(expressions, call.result());
+      if (made == NodeId::kNone && !is_kept) continue;
+      const Operand named(call.analysis(), is_kept ? before_stretch(expressions, mean) : expressions.result(made));
+      auto finding =
+          out.report(sum, fmt::format("the centre {} is added to the scores {}: what they have in common counts twice",
+                                      named.name(), Operand(call.analysis(), of).name()));
+      if (!is_kept) finding.note_at(made, "it is their mean over the samples");
+      finding.note_at(call.id(), "their softmax is taken here").fix("subtract it: scores - centre").cause(named.name());
+      return;
+    }
+  }
+
+  /// Over the samples, of the scores or of a batch that they are a part of; perhaps as a share of an average.
+  static NodeId is_own_mean(const Expressions& expressions, ValueId centre, ValueId scores) {
+    if (const auto average = running_average(expressions, centre)) centre = before_scale(expressions, average->added);
+    if (centre == ValueId::kAbsent) return NodeId::kNone;
+    const NodeId mean = expressions.producer(before_stretch(expressions, centre));
+    const auto axes = expressions.axes_of(mean);
+    const ValueId batch = expressions.operand(mean, 0);
+    const std::size_t rank = expressions.dims(batch).size();
+    if (expressions.op(mean) != Opcode::kReduceMean || !axes || axes->empty() || axes->front() != 0 ||
+        axes->back() + 1 >= rank)
+      return NodeId::kNone;
+    return is_part_of(expressions, scores, batch) ? mean : NodeId::kNone;
+  }
+
+  static bool is_part_of(const Expressions& expressions, ValueId scores, ValueId batch) {
+    constexpr std::size_t kMaxParts = 16;
+    const ValueId part = before_moves(expressions, scores), whole = before_moves(expressions, batch);
+    if (part == whole) return true;
+    const NodeId joined = expressions.producer(whole);
+    if (expressions.op(joined) != Opcode::kConcat) return false;
+    const Attribute* axis = expressions.analysis().attribute(joined, "axis");
+    const auto parts = expressions.analysis().operands(joined);
+    if (axis == nullptr || axis->i != 0 || parts.size() > kMaxParts) return false;
+    for (const ValueId operand : parts)
+      if (operand != ValueId::kAbsent && before_moves(expressions, operand) == part) return true;
+    return false;
+  }
+
+  /// An input or a buffer of that name: "teacher.center", "centre".
+  static bool is_known_as_centre(const Expressions& expressions, ValueId value) {
+    constexpr std::size_t kMaxName = 64;
+    if (value == ValueId::kAbsent) return false;
+    if (const auto average = running_average(expressions, value)) value = average->old;
+    if (value == ValueId::kAbsent) return false;
+    value = before_stretch(expressions, value);
+    const Model& model = expressions.analysis().model();
+    if (!is_input(expressions.analysis(), value) && model.value(value).initializer == nullptr) return false;
+    std::string_view written = model.name_of(value);
+    if (const std::size_t dot = written.find_last_of("./"); dot != std::string_view::npos)
+      written = written.substr(dot + 1);
+    if (written.size() > kMaxName) return false;
+    std::string name(written);
+    expressions.charge(name.size());
+    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    return name == "center" || name == "centre" || name.ends_with("_center") || name.ends_with("_centre");
+  }
+
+  /// As probabilities that are to be met by others.
+  static bool is_weight_of_logarithms(const Expressions& expressions, ValueId probabilities) {
+    constexpr std::size_t kMaxValues = 8;
+    std::array<ValueId, kMaxValues> same{probabilities};
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < count; ++i)
+      for (const NodeId user : expressions.users(same[i])) {
+        const Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (opcode == Opcode::kMul) {
+          const ValueId other = before_scale(expressions, expressions.beside(user, same[i]));
+          ValueId plain = other;
+          if (expressions.op_of(other) == Opcode::kNeg) plain = expressions.operand(expressions.producer(other), 0);
+          if (plain == ValueId::kAbsent) continue;
+          plain = before_moves(expressions, plain);
+          if (expressions.op_of(plain) == Opcode::kLog) return true;
+          const auto softmax = expressions.normalised(plain);
+          if (softmax && softmax->logarithm) return true;
+        }
+        if (result != ValueId::kAbsent && count < kMaxValues &&
+            (opcode == Opcode::kNeg || ops::moves_elements(opcode) || opcode == Opcode::kCast))
+          same[count++] = result;
+      }
+    return false;
+  }
+};
+
+const RegisterRule<CentreAdded> kRegisterCentreAdded;
+
+}  // namespace
+}  // namespace tensorlint::rules
