@@ -80,6 +80,8 @@ MISSED = {
     "multitask_face_attributes": "one head is read twice, and another one never: which one was meant is in the names alone",
     "gan_toy": "exporters leave nothing of detach(): which of two losses is the generator's is in the names alone",
     "ac_entropy": "an entropy is made smaller on purpose, too, where nothing is explored",
+    "walker_ppo": "one exporter casts bounds that are an argument of forward",
+    "traffic_vicreg": "one exporter stretches the features in front of their variance",
     "digits_vae": "one exporter has one exponential of two that the program writes",
     "poem_gpt": "one exporter cuts the mask at extents that it computes",
     "icon_dcgan": "a generator that is trained towards the label of what is made: names alone say so",
@@ -91,7 +93,8 @@ MISSED = {
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
 # second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, 16 % of fourth_*.py, and 62 % of fifth_*.py, 64 % with what was learnt
 # from fourth_*.py, 50 % of modules/*.py, 21 % of formulas/*.py and the models in text that were written with them, and
-# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from), 81 % of usual_steps/*.py, 70 % of everyday_steps/*.py, 53 % of common_steps/*.py, 87 % of frequent_steps/*.py, 70 % of practice_steps/*.py, 83 % of typical_steps/*.py.
+# 67 % of plain_steps/*.py, 42 % of varied_steps/*.py, 71 % of mixed_steps/*.py (68 % before varied_steps were learnt from), 81 % of usual_steps/*.py, 70 % of everyday_steps/*.py, 53 % of common_steps/*.py, 87 % of frequent_steps/*.py, 70 % of practice_steps/*.py, 83 % of typical_steps/*.py,
+# 53 % of familiar_steps/*.py, 68 % of ordinary_steps/*.py.
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
@@ -101,7 +104,8 @@ LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscr
          "thirteenth dynamo": 0.9, "thirteenth torchscript": 0.9,
          "fourteenth dynamo": 0.9, "fourteenth torchscript": 0.9,
          "fifteenth dynamo": 0.9, "fifteenth torchscript": 0.9, "sixteenth dynamo": 0.9, "sixteenth torchscript": 0.9,
-         "seventeenth dynamo": 0.8, "seventeenth torchscript": 0.8}
+         "seventeenth dynamo": 0.9, "seventeenth torchscript": 0.9,
+         "eighteenth dynamo": 0.9, "eighteenth torchscript": 0.9, "nineteenth dynamo": 0.8, "nineteenth torchscript": 0.8}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}

@@ -5,7 +5,7 @@ from torch import nn
 
 
 def unit(v):
-    return v / v.norm(p=2, dim=0, keepdim=True).clamp(min=1e-6)  # fault: no-rule
+    return v / v.norm(p=2, dim=0, keepdim=True).clamp(min=1e-6)  # fault: reduction-over-batch-axis
 
 
 class Step(nn.Module):
@@ -26,7 +26,7 @@ class Step(nn.Module):
         return (2 - 2 * (p * t).sum(dim=1)).mean()
 
     def forward(self, view1, view2):
-        return self.half(view1, view2) + self.half(view2, view1)
+        return self.half(view1, view2) + self.half(view2, view1)  # fault: reduction-over-batch-axis
 
 
 def example():

@@ -20,8 +20,8 @@ class CausalAttention(nn.Module):
         k = k.view(b, t, self.h, d // self.h).transpose(1, 2)
         v = v.view(b, t, self.h, d // self.h).transpose(1, 2)
         att = q @ k.transpose(-2, -1) / math.sqrt(d // self.h)
-        allowed = torch.triu(torch.ones(t, t))  # fault: no-rule
-        att = att.masked_fill(allowed == 0, float("-inf")).softmax(dim=-1)
+        allowed = torch.triu(torch.ones(t, t))  # fault: inverted-mask
+        att = att.masked_fill(allowed == 0, float("-inf")).softmax(dim=-1)  # fault: inverted-mask
         y = (att @ v).transpose(1, 2).reshape(b, t, d)
         return self.proj(y)
 

@@ -25,7 +25,7 @@ class Step(nn.Module):
         alpha = torch.cos(angle)[:, None, None]
         sigma = torch.sin(angle)[:, None, None]
         noisy = alpha * loop + sigma * noise
-        v = alpha * loop - sigma * noise  # fault: no-rule
+        v = alpha * loop - sigma * noise  # fault: velocity-misbuilt
         return torch.mean((self.net(noisy, u) - v) ** 2)
 
 

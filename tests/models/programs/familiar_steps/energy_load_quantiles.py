@@ -16,7 +16,7 @@ class Step(nn.Module):
     def forward(self, x, load):
         h = torch.tanh(self.trunk(x))
         pred = self.out(h)
-        e = pred - load.unsqueeze(1)  # fault: no-rule
+        e = pred - load.unsqueeze(1)  # fault: quantiles-mirrored
         pinball = torch.max(self.q * e, (self.q - 1) * e)
         return pinball.sum(dim=1).mean()
 

@@ -18,8 +18,8 @@ class Step(nn.Module):
         with torch.no_grad():
             t1, t2 = self.teacher(crop1), self.teacher(crop2)
             center = torch.cat([t1, t2]).mean(dim=0, keepdim=True)
-            p1, p2 = (F.softmax((t + center) / 0.04, dim=-1) for t in (t1, t2))  # fault: no-rule
-        l12 = torch.sum(-p1 * F.log_softmax(s2 / 0.1, dim=-1), dim=-1)
+            p1, p2 = (F.softmax((t + center) / 0.04, dim=-1) for t in (t1, t2))  # fault: centre-added
+        l12 = torch.sum(-p1 * F.log_softmax(s2 / 0.1, dim=-1), dim=-1)  # fault: centre-added
         l21 = torch.sum(-p2 * F.log_softmax(s1 / 0.1, dim=-1), dim=-1)
         return (l12.mean() + l21.mean()) / 2
 

@@ -18,7 +18,7 @@ class Step(nn.Module):
         same = person.unsqueeze(0) == person.unsqueeze(1)
         hardest_pos = dist.masked_fill(~same, 0.0).max(dim=1).values
         hardest_neg = dist.masked_fill(same, 10.0).min(dim=1).values
-        loss = F.relu(hardest_neg - hardest_pos + self.margin)  # fault: no-rule
+        loss = F.relu(hardest_neg - hardest_pos + self.margin)  # fault: hardest-pairs-exchanged
         return loss.mean()
 
 

@@ -23,7 +23,7 @@ class Step(nn.Module):
         sigma = F.softplus(self.z_sigma(h)) + 1e-3
         d = (angle.view(-1, 1) - mu) / sigma
         log_n = -0.5 * d ** 2 - torch.log(sigma) - 0.5 * math.log(2 * math.pi)
-        log_lik = torch.logsumexp(pi + log_n, dim=1)  # fault: no-rule
+        log_lik = torch.logsumexp(pi + log_n, dim=1)  # fault: probabilities-as-logarithms
         return -log_lik.mean()
 
 

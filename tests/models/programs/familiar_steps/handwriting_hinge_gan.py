@@ -18,7 +18,7 @@ class Step(nn.Module):
         d_real = self.disc(strokes.flatten(1))
         d_fake = self.disc(fake)
         loss_real = torch.relu(1.0 - d_real).mean()
-        loss_fake = torch.relu(1.0 - d_fake).mean()  # fault: no-rule
+        loss_fake = torch.relu(1.0 - d_fake).mean()  # fault: labels-all-alike
         return loss_real + loss_fake
 
 

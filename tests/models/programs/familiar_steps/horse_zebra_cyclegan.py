@@ -30,7 +30,7 @@ class Step(nn.Module):
         rec_a, rec_b = self.to_a(fake_b), self.to_b(fake_a)
         adv = (self.d_b(fake_b) - 1).square().mean() + (self.d_a(fake_a) - 1).square().mean()
         cycle_a = F.l1_loss(rec_a, a)
-        cycle_b = F.l1_loss(rec_b, fake_b)  # fault: no-rule
+        cycle_b = F.l1_loss(rec_b, fake_b)  # fault: cycle-not-closed
         return adv + 10.0 * (cycle_a + cycle_b)
 
 

@@ -18,7 +18,7 @@ class Step(nn.Module):
     def forward(self, features, price):
         target = torch.log1p(price)
         pred = self.net(features)
-        err = pred - target  # fault: no-rule
+        err = pred - target  # fault: silent-broadcast-in-loss
         return err.pow(2).mean()
 
 

@@ -22,12 +22,12 @@ class Step(nn.Module):
 
     def encode_text(self, ids):
         t = self.words(ids).mean(dim=1)
-        return self.text_proj(t)  # fault: no-rule
+        return self.text_proj(t)  # fault: vectors-not-normalised
 
     def forward(self, image, ids):
         v = self.encode_image(image)
         t = self.encode_text(ids)
-        logits = self.logit_scale.exp() * v @ t.t()
+        logits = self.logit_scale.exp() * v @ t.t()  # fault: vectors-not-normalised
         labels = torch.arange(image.shape[0])
         return (F.cross_entropy(logits, labels) + F.cross_entropy(logits.t(), labels)) / 2
 

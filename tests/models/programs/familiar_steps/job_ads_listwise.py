@@ -18,7 +18,7 @@ class Step(nn.Module):
         scores = self.v(h)[..., 0]
         slots = torch.arange(ads.size(1))
         valid = slots[None, :] < n_ads[:, None]
-        logp = F.log_softmax(scores, dim=1)  # fault: no-rule
+        logp = F.log_softmax(scores, dim=1)  # fault: mask-after-softmax
         y = clicks * valid
         return -((y * logp).sum(1) / y.sum(1).clamp(min=1)).mean()
 

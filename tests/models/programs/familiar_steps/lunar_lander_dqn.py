@@ -22,8 +22,8 @@ class Step(nn.Module):
         q = self.online(state).gather(1, action.unsqueeze(1)).squeeze(1)
         with torch.no_grad():
             best_next = self.target(next_state).max(dim=1)[0]
-            backup = reward + self.gamma * best_next  # fault: no-rule
-        return F.smooth_l1_loss(q, backup)
+            backup = reward + self.gamma * best_next  # fault: episodes-never-end
+        return F.smooth_l1_loss(q, backup)  # fault: episodes-never-end
 
 
 def example():

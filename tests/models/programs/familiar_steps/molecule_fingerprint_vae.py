@@ -15,13 +15,13 @@ class Step(nn.Module):
         self.dec = nn.Sequential(nn.Linear(latent, 50), nn.ReLU(), nn.Linear(50, bits))
 
     def reparameterize(self, mu, logvar, eps):
-        std = torch.exp(logvar)  # fault: no-rule
+        std = torch.exp(logvar)  # fault: deviation-of-other-scale
         return mu + eps * std
 
     def forward(self, x, eps):
         h = F.relu(self.enc(x))
         mu, logvar = self.to_mu(h), self.to_logvar(h)
-        logits = self.dec(self.reparameterize(mu, logvar, eps))
+        logits = self.dec(self.reparameterize(mu, logvar, eps))  # fault: deviation-of-other-scale
         bce = F.binary_cross_entropy_with_logits(logits, x, reduction="sum")
         kld = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
         return (bce + kld) / x.size(0)

@@ -19,7 +19,7 @@ class Step(nn.Module):
         scores = torch.bmm(items, u).squeeze(2) + self.bias(candidates).squeeze(2)
         hit = scores.gather(1, played.unsqueeze(1))
         other = 1.0 - F.one_hot(played, candidates.shape[1]).to(scores.dtype)
-        pair = F.logsigmoid(scores - hit)  # fault: no-rule
+        pair = F.logsigmoid(scores - hit)  # fault: label-scores-lowered
         bpr = -(pair * other).sum(1) / other.sum(1)
         reg = 1e-4 * (items.pow(2).sum(-1).mean() + u.pow(2).mean())
         return bpr.mean() + reg

@@ -17,7 +17,7 @@ class Step(nn.Module):
     def forward(self, portrait, attributes):
         f = self.features(portrait)
         loss_glasses = F.binary_cross_entropy_with_logits(self.glasses(f)[:, 0], attributes[:, 0])
-        loss_smile = F.binary_cross_entropy_with_logits(self.smile(f)[:, 0], attributes[:, 0])  # fault: no-rule
+        loss_smile = F.binary_cross_entropy_with_logits(self.smile(f)[:, 0], attributes[:, 0])  # fault: column-predicted-twice
         loss_age = F.smooth_l1_loss(self.age(f)[:, 0], attributes[:, 2] / 100.0)
         return loss_glasses + loss_smile + 2.0 * loss_age
 

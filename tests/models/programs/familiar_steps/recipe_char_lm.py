@@ -17,7 +17,7 @@ class Step(nn.Module):
     def forward(self, text):
         hidden, _ = self.gru(self.emb(text))
         logits = self.out(hidden)
-        return F.cross_entropy(logits.reshape(-1, self.vocab), text.reshape(-1))  # fault: no-rule
+        return F.cross_entropy(logits.reshape(-1, self.vocab), text.reshape(-1))  # fault: target-in-prediction
 
 
 def example():

@@ -20,7 +20,7 @@ class Step(nn.Module):
         x = F.relu(self.mid(x))
         x = F.relu(self.up(x))
         logits = self.last(torch.cat([x, scan], 1))
-        flat = logits.contiguous().view(-1, self.n_classes)  # fault: no-rule
+        flat = logits.contiguous().view(-1, self.n_classes)  # fault: class-axis-position
         return F.cross_entropy(flat, layer.view(-1))
 
 

@@ -15,7 +15,7 @@ class PatchCritic(nn.Module):
         x = torch.cat((photo, street_map), dim=1)
         x = F.leaky_relu(self.c1(x), 0.2)
         x = F.leaky_relu(self.c2(x), 0.2)
-        return self.c3(x).sigmoid()  # fault: no-rule
+        return self.c3(x).sigmoid()  # fault: probabilities-into-logit-loss
 
 
 class Step(nn.Module):
@@ -31,7 +31,7 @@ class Step(nn.Module):
         drawn = self.G(photo).detach()
         on_real = self.D(photo, street_map)
         on_fake = self.D(photo, drawn)
-        loss = self.bce(on_real, torch.ones_like(on_real)) + self.bce(on_fake, torch.zeros_like(on_fake))
+        loss = self.bce(on_real, torch.ones_like(on_real)) + self.bce(on_fake, torch.zeros_like(on_fake))  # fault: probabilities-into-logit-loss
         return loss * 0.5
 
 

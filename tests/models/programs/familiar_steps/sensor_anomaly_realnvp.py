@@ -37,7 +37,7 @@ class Step(nn.Module):
             z, ld = layer(z)
             log_det = log_det + ld
         log_prior = -0.5 * z.pow(2).sum(1) - 0.5 * self.d * math.log(2 * math.pi)
-        log_lik = log_prior - log_det  # fault: no-rule
+        log_lik = log_prior - log_det  # fault: scale-without-bound
         return -log_lik.mean()
 
 

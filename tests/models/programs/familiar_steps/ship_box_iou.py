@@ -12,7 +12,7 @@ def to_corners(b):
 def pair_iou(a, b):
     lt = torch.max(a[:, :2], b[:, :2])
     rb = torch.min(a[:, 2:], b[:, 2:])
-    wh = rb - lt  # fault: no-rule
+    wh = rb - lt  # fault: overlap-of-boxes-apart
     inter = wh[:, 0] * wh[:, 1]
     area_a = (a[:, 2] - a[:, 0]) * (a[:, 3] - a[:, 1])
     area_b = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
@@ -28,7 +28,7 @@ class Step(nn.Module):
 
     def forward(self, roi_features, boxes):
         pred = torch.sigmoid(self.roi(roi_features))
-        iou = pair_iou(to_corners(pred), to_corners(boxes))
+        iou = pair_iou(to_corners(pred), to_corners(boxes))  # fault: overlap-of-boxes-apart
         return (1 - iou).mean() + 0.5 * F.l1_loss(pred, boxes)
 
 

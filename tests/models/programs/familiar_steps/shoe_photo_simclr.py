@@ -19,9 +19,9 @@ class Step(nn.Module):
         n = view_a.size(0)
         images = torch.cat([view_a, view_b], dim=0)
         z = F.normalize(self.projector(self.backbone(images)), dim=1)
-        sim = torch.mm(z, z.t()) / self.tau  # fault: no-rule
+        sim = torch.mm(z, z.t()) / self.tau  # fault: candidate-is-itself
         partner = torch.cat([torch.arange(n, 2 * n), torch.arange(0, n)])
-        return F.cross_entropy(sim, partner)
+        return F.cross_entropy(sim, partner)  # fault: candidate-is-itself
 
 
 def example():

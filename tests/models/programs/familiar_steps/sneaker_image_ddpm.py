@@ -29,10 +29,10 @@ class Step(nn.Module):
 
     def q_sample(self, x0, t, noise):
         ab = self.alpha_bar[t].view(-1, 1, 1, 1)
-        return ab.sqrt() * x0 + (1 - ab) * noise  # fault: no-rule
+        return ab.sqrt() * x0 + (1 - ab) * noise  # fault: noise-share-without-root
 
     def forward(self, x0, t, noise):
-        x_t = self.q_sample(x0, t, noise)
+        x_t = self.q_sample(x0, t, noise)  # fault: noise-share-without-root
         return F.mse_loss(self.eps_model(x_t, t), noise)
 
 

@@ -20,7 +20,7 @@ class Step(nn.Module):
         s = self.student(self.emb_s(tokens))
         with torch.no_grad():
             t = self.teacher(self.emb_t(tokens))
-        soft = self.kd(F.softmax(s / self.T, dim=1),  # fault: no-rule
+        soft = self.kd(F.softmax(s / self.T, dim=1),  # fault: probabilities-into-logit-loss
                        F.softmax(t / self.T, dim=1)) * self.T ** 2
         hard = F.cross_entropy(s, topic)
         return 0.7 * soft + 0.3 * hard

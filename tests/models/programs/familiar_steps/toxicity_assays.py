@@ -17,7 +17,7 @@ class Step(nn.Module):
         h = self.shared(fingerprint)
         measured = (results >= 0).float()
         bce = F.binary_cross_entropy_with_logits(self.tox(h), results.clamp(min=0.0), reduction="none")
-        tox_loss = bce.sum() / measured.sum()  # fault: no-rule
+        tox_loss = bce.sum() / measured.sum()  # fault: mean-over-padding
         sol_loss = F.mse_loss(self.sol(h).squeeze(-1), solubility)
         return tox_loss + 0.5 * sol_loss
 

@@ -13,7 +13,7 @@ class FocalLoss(nn.Module):
         ce = F.binary_cross_entropy_with_logits(logits, onehot, reduction="none")
         p_t = torch.exp(-ce)
         alpha_t = self.alpha * onehot + (1 - self.alpha) * (1 - onehot)
-        focal = alpha_t * p_t.pow(self.gamma) * ce  # fault: no-rule
+        focal = alpha_t * p_t.pow(self.gamma) * ce  # fault: one-sided-loss
         return focal.sum() / onehot.sum().clamp(min=1)
 
 

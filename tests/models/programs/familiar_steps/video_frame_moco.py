@@ -20,9 +20,9 @@ class Step(nn.Module):
             k = F.normalize(self.f_k(later_frame), dim=1)
         l_pos = torch.einsum("nc,nc->n", q, k).unsqueeze(-1)
         l_neg = torch.einsum("nc,ck->nk", q, self.queue)
-        logits = torch.cat([l_neg, l_pos], dim=1) / 0.07  # fault: no-rule
+        logits = torch.cat([l_neg, l_pos], dim=1) / 0.07  # fault: positive-in-other-column
         labels = torch.zeros(logits.shape[0], dtype=torch.long)
-        return F.cross_entropy(logits, labels)
+        return F.cross_entropy(logits, labels)  # fault: positive-in-other-column
 
 
 def example():

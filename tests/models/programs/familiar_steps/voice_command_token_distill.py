@@ -20,10 +20,10 @@ class Step(nn.Module):
         with torch.no_grad():
             ht, _ = self.teacher_rnn(frames)
             t_logits = self.teacher_out(ht)
-        log_s = F.log_softmax(s_logits, dim=1)  # fault: no-rule
-        log_t = F.log_softmax(t_logits, dim=1)  # fault: no-rule
+        log_s = F.log_softmax(s_logits, dim=1)  # fault: class-axis-position
+        log_t = F.log_softmax(t_logits, dim=1)  # fault: class-axis-position
         kl = log_t.exp() * (log_t - log_s)
-        return kl.sum(-1).mean()
+        return kl.sum(-1).mean()  # fault: class-axis-position
 
 
 def example():

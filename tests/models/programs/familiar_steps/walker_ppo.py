@@ -24,7 +24,7 @@ class Step(nn.Module):
         adv = (adv - adv.mean()) / (adv.std() + 1e-8)
         ratio = torch.exp(self.log_prob(obs, a) - logp_old)
         unclipped = ratio * adv
-        clipped = torch.clamp(ratio * adv, 1 - clip, 1 + clip)  # fault: no-rule
+        clipped = torch.clamp(ratio * adv, 1 - clip, 1 + clip)  # fault: misbuilt-ratio
         policy_loss = -torch.min(unclipped, clipped).mean()
         value_loss = F.mse_loss(self.vf(obs).squeeze(-1), ret)
         entropy = (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum()

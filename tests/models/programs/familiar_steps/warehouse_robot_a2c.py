@@ -18,7 +18,7 @@ class Step(nn.Module):
         logp = F.log_softmax(self.actor(h), dim=-1)
         values = self.critic(h)
         taken = logp[torch.arange(actions.shape[0]), actions]
-        advantage = returns - values  # fault: no-rule
+        advantage = returns - values  # fault: silent-broadcast-in-loss
         actor_loss = -(taken * advantage.detach()).mean()
         critic_loss = advantage.pow(2).mean()
         entropy = -(logp.exp() * logp).sum(-1).mean()

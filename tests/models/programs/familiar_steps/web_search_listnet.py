@@ -19,7 +19,7 @@ class Step(nn.Module):
 
     def forward(self, docs, relevance):
         scores = self.scorer(docs).squeeze(-1)
-        return list_cross_entropy(scores, relevance).mean()  # fault: no-rule
+        return list_cross_entropy(scores, relevance).mean()  # fault: swapped-loss-sides
 
 
 def example():

@@ -18,8 +18,8 @@ class Step(nn.Module):
     def forward(self, photo, animal):
         tau = self.temperature
         logits = self.small(photo)
-        q = (self.big(photo).detach() / tau).softmax(1)
-        log_p = logits.log_softmax(1)  # fault: no-rule
+        q = (self.big(photo).detach() / tau).softmax(1)  # fault: uneven-temperature
+        log_p = logits.log_softmax(1)  # fault: uneven-temperature
         distill = -(q * log_p).sum(1).mean() * tau * tau
         return 0.9 * distill + 0.1 * F.cross_entropy(logits, animal)
 

@@ -15,7 +15,7 @@ class Step(nn.Module):
     def forward(self, mel, accent):
         feats = F.gelu(self.conv(mel))
         pooled = torch.cat([feats.mean(-1), feats.amax(-1)], dim=-1)
-        log_probs = F.log_softmax(self.proj(pooled), dim=0)  # fault: no-rule
+        log_probs = F.log_softmax(self.proj(pooled), dim=0)  # fault: softmax-over-batch-axis
         rows = torch.arange(accent.size(0), device=accent.device)
         return -log_probs[rows, accent].mean()
 

@@ -11,12 +11,12 @@ class Step(nn.Module):
         self.down = nn.Sequential(nn.Conv2d(4, 10, 3, stride=2, padding=1), nn.ReLU())
         self.up = nn.ConvTranspose2d(10, 10, 2, stride=2)
         self.last = nn.Conv2d(10, classes, 1)
-        self.to_prob = nn.Softmax(dim=-1)  # fault: no-rule
+        self.to_prob = nn.Softmax(dim=-1)  # fault: class-axis-position softmax-over-batch-axis
         self.nll = nn.NLLLoss(ignore_index=255)
 
     def forward(self, tile, cover):
         h = torch.relu(self.up(self.down(tile)))
-        prob = self.to_prob(self.last(h))  # fault: no-rule
+        prob = self.to_prob(self.last(h))  # fault: class-axis-position softmax-over-batch-axis
         return self.nll(torch.log(prob + 1e-8), cover)
 
 

@@ -34,7 +34,7 @@ class Step(nn.Module):
         real_out = self.critic(real_faces)
         fake_out = self.critic(fake_faces)
         loss_real = F.relu(1.0 - real_out).mean()
-        loss_fake = F.relu(1.0 - fake_out).mean()  # fault: no-rule
+        loss_fake = F.relu(1.0 - fake_out).mean()  # fault: labels-all-alike
         return loss_real + loss_fake
 
 

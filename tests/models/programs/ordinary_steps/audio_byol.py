@@ -11,7 +11,7 @@ def mlp(i, h, o):
 def regression_loss(p, z):
     p = F.normalize(p, dim=-1, p=2)
     z = F.normalize(z, dim=-1, p=2)
-    return 2 * (p * z).sum(dim=-1)  # fault: no-rule
+    return 2 * (p * z).sum(dim=-1)  # fault: similarity-lowered
 
 
 class Step(nn.Module):
@@ -28,7 +28,7 @@ class Step(nn.Module):
         swapped = torch.cat([clip_b, clip_a])
         p = self.predictor(self.online(views))
         z = self.ema(swapped).detach()
-        return regression_loss(p, z).mean()  # fault: no-rule
+        return regression_loss(p, z).mean()  # fault: similarity-lowered
 
 
 def example():

@@ -15,7 +15,7 @@ class GATLayer(nn.Module):
         h = self.W(x)
         e = F.leaky_relu(self.a_dst(h) + self.a_src(h).T, 0.2)
         e = e.masked_fill(adj == 0, -1e9)
-        attention = F.softmax(e, dim=0)  # fault: no-rule
+        attention = F.softmax(e, dim=0)  # fault: class-axis-position
         return attention @ h
 
 
@@ -28,7 +28,7 @@ class Step(nn.Module):
         self.cls = nn.Linear(16, 5)
 
     def forward(self, x, adj, labels):
-        h = F.elu(self.gat1(x, adj))  # fault: no-rule
+        h = F.elu(self.gat1(x, adj))  # fault: class-axis-position
         return F.cross_entropy(self.cls(h), labels)
 
 

@@ -22,7 +22,7 @@ class Step(nn.Module):
         z = mu + eps * torch.exp(0.5 * logvar)
         recon = self.fc4(F.relu(self.fc3(z)))
         bce = F.binary_cross_entropy_with_logits(recon, flat, reduction="sum")
-        kld = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())  # fault: no-rule
+        kld = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())  # fault: one-sided-loss
         return (bce + kld) / x.size(0)
 
 

@@ -24,7 +24,7 @@ class Step(nn.Module):
         adv = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         surr1 = ratios * adv
         surr2 = torch.clamp(ratios, 1 - self.eps_clip, 1 + self.eps_clip) * adv
-        return -torch.max(surr1, surr2).mean()  # fault: no-rule
+        return -torch.max(surr1, surr2).mean()  # fault: one-sided-loss
 
 
 def example():

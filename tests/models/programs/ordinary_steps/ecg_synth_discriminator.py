@@ -11,7 +11,7 @@ class BeatDiscriminator(nn.Module):
 
     def forward(self, beat):
         h = self.features(beat).mean(dim=2)
-        return self.classify(h).sigmoid().flatten()  # fault: no-rule
+        return self.classify(h).sigmoid().flatten()  # fault: probabilities-into-logit-loss
 
 
 class Step(nn.Module):
@@ -26,9 +26,9 @@ class Step(nn.Module):
     def forward(self, beats, latent):
         fake = self.gen(latent).detach()
         both = torch.cat([beats, fake]).unsqueeze(1)
-        verdict = self.disc(both)  # fault: no-rule
+        verdict = self.disc(both)  # fault: probabilities-into-logit-loss
         target = torch.cat([torch.ones(beats.size(0)), torch.zeros(fake.size(0))])
-        return self.bce(verdict, target)
+        return self.bce(verdict, target)  # fault: probabilities-into-logit-loss
 
 
 def example():

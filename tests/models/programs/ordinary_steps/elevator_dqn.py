@@ -13,10 +13,10 @@ class Step(nn.Module):
         self.target = nn.Sequential(nn.Linear(obs, 36), nn.ReLU(), nn.Linear(36, actions))
 
     def forward(self, state, action, reward, next_state, done):
-        q = self.online(state).gather(1, action.unsqueeze(1))  # fault: no-rule
+        q = self.online(state).gather(1, action.unsqueeze(1))  # fault: silent-broadcast-in-loss
         next_q = self.target(next_state).max(1)[0].detach()
         expected = reward + self.gamma * next_q * (1 - done)
-        td = q - expected  # fault: no-rule
+        td = q - expected  # fault: silent-broadcast-in-loss
         return td.pow(2).mul(0.5).mean()
 
 

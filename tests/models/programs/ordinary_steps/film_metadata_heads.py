@@ -12,7 +12,7 @@ class DecadeHead(nn.Module):
 
     def forward(self, h):
         h = F.elu(self.hidden(h))
-        return F.softmax(self.out(h), dim=-1)  # fault: no-rule
+        return F.softmax(self.out(h), dim=-1)  # fault: probabilities-into-logit-loss
 
 
 class Step(nn.Module):
@@ -27,7 +27,7 @@ class Step(nn.Module):
     def forward(self, poster, decade, minutes):
         h = self.trunk(poster)
         minutes_loss = F.huber_loss(self.minutes(h).view(-1), (minutes - 100.0) / 25.0)
-        decade_loss = F.cross_entropy(self.decade(h), decade)  # fault: no-rule
+        decade_loss = F.cross_entropy(self.decade(h), decade)  # fault: probabilities-into-logit-loss
         return decade_loss + 0.5 * minutes_loss
 
 

@@ -16,8 +16,8 @@ class Step(nn.Module):
 
     def forward(self, features, rent):
         h = self.body(features)
-        predicted = self.out(h)  # fault: no-rule
-        error = predicted - rent  # fault: no-rule
+        predicted = self.out(h)  # fault: silent-broadcast-in-loss
+        error = predicted - rent  # fault: silent-broadcast-in-loss
         return (error ** 2).mean()
 
 

@@ -16,7 +16,7 @@ class Step(nn.Module):
         joint = torch.relu(self.query(query).unsqueeze(1) + self.hotel(hotels))
         scores = self.score(joint).squeeze(2)
         target = torch.softmax(relevance, dim=1)
-        log_p = torch.log_softmax(scores, dim=0)  # fault: no-rule
+        log_p = torch.log_softmax(scores, dim=0)  # fault: softmax-over-batch-axis
         return -(target * log_p).sum(dim=1).mean()
 
 

@@ -17,8 +17,8 @@ class Step(nn.Module):
         with torch.no_grad():
             t_logits = self.teacher(mfcc)
         s_logits = self.student(mfcc)
-        soft = F.kl_div(
-            F.softmax(s_logits / self.T, dim=1),  # fault: no-rule
+        soft = F.kl_div(  # fault: probabilities-into-logit-loss
+            F.softmax(s_logits / self.T, dim=1),  # fault: probabilities-into-logit-loss
             F.softmax(t_logits / self.T, dim=1),
             reduction="batchmean",
         )

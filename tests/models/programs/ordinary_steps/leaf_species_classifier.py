@@ -28,8 +28,8 @@ class Step(nn.Module):
 
     def forward(self, images, labels):
         scores = self.model(images)
-        scores = scores.softmax(dim=1)  # fault: no-rule
-        return self.criterion(scores, labels)
+        scores = scores.softmax(dim=1)  # fault: probabilities-into-logit-loss
+        return self.criterion(scores, labels)  # fault: probabilities-into-logit-loss
 
 
 def example():

@@ -11,7 +11,7 @@ def to_corners(b):
 def iou(pred, truth):
     p1, p2 = to_corners(pred)
     t1, t2 = to_corners(truth)
-    wh = torch.minimum(p2, t2) - torch.maximum(p1, t1)  # fault: no-rule
+    wh = torch.minimum(p2, t2) - torch.maximum(p1, t1)  # fault: overlap-of-boxes-apart
     inter = wh[..., 0] * wh[..., 1]
     area = (p2 - p1).prod(-1) + (t2 - t1).prod(-1)
     return inter / (area - inter + 1e-6)
@@ -26,7 +26,7 @@ class Step(nn.Module):
 
     def forward(self, roi, boxes):
         pred = self.fc(roi).sigmoid()
-        return 1 - iou(pred, boxes).mean()  # fault: no-rule
+        return 1 - iou(pred, boxes).mean()  # fault: overlap-of-boxes-apart
 
 
 def example():

@@ -18,7 +18,7 @@ class Step(nn.Module):
         inp, tgt = tokens[:, :-1], tokens[:, 1:]
         hidden, _ = self.rnn(self.embed(inp))
         logits = self.out(hidden)
-        logits = logits.view(logits.size(0), self.vocab, -1)  # fault: no-rule
+        logits = logits.view(logits.size(0), self.vocab, -1)  # fault: class-axis-position
         return F.cross_entropy(logits, tgt)
 
 

@@ -22,12 +22,12 @@ class Step(nn.Module):
         self.recon_loss = nn.BCEWithLogitsLoss(reduction="none")
 
     def reparameterize(self, mean, logvar, noise):
-        std = torch.exp(logvar)  # fault: no-rule
+        std = torch.exp(logvar)  # fault: deviation-of-other-scale
         return mean + std * noise
 
     def forward(self, fingerprint, noise):
         mean, logvar = self.encoder(fingerprint)
-        z = self.reparameterize(mean, logvar, noise)  # fault: no-rule
+        z = self.reparameterize(mean, logvar, noise)  # fault: deviation-of-other-scale
         recon = self.recon_loss(self.decoder(z), fingerprint).sum(1)
         kl = -0.5 * (1 + logvar - mean ** 2 - logvar.exp()).sum(1)
         return (recon + kl).mean()

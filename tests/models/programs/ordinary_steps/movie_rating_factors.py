@@ -16,7 +16,7 @@ class Step(nn.Module):
 
     def forward(self, user, film, rating):
         dot = (self.P(user) * self.Q(film)).sum(-1)
-        pred = self.mu + dot + self.user_bias(user) + self.film_bias(film)  # fault: no-rule
+        pred = self.mu + dot + self.user_bias(user) + self.film_bias(film)  # fault: silent-broadcast-in-loss
         return torch.mean(torch.square(rating - pred))
 
 

@@ -18,7 +18,7 @@ class Step(nn.Module):
         h = self.backbone(scan)
         loss_l = self.criterion(self.length(h), dims[:, 0:1])
         loss_w = self.criterion(self.width(h), dims[:, 1:2])
-        loss_h = self.criterion(self.height(h), dims[:, 1:2])  # fault: no-rule
+        loss_h = self.criterion(self.height(h), dims[:, 1:2])  # fault: column-predicted-twice
         return loss_l + loss_w + loss_h
 
 

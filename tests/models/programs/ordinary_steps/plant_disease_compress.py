@@ -27,7 +27,7 @@ class Step(nn.Module):
         student_out = self.student(image)
         log_p = F.log_softmax(student_out / T, dim=-1)
         target = F.softmax(teacher_out / T, dim=-1)
-        distill = torch.sum(target * log_p, dim=-1).mean() * (T * T)  # fault: no-rule
+        distill = torch.sum(target * log_p, dim=-1).mean() * (T * T)  # fault: one-sided-loss
         return self.alpha * distill + (1 - self.alpha) * F.cross_entropy(student_out, disease)
 
 

@@ -16,7 +16,7 @@ class Step(nn.Module):
         u = self.listeners(listener)
         margin = torch.einsum("bd,bd->b", u, self.shows(liked)) - torch.einsum("bd,bd->b", u, self.shows(skipped))
         reg = u.pow(2).sum(1).mean()
-        return F.logsigmoid(margin).mean() + 1e-4 * reg  # fault: no-rule
+        return F.logsigmoid(margin).mean() + 1e-4 * reg  # fault: one-sided-loss
 
 
 def example():

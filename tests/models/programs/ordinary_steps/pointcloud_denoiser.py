@@ -33,7 +33,7 @@ class Step(nn.Module):
         c2 = self.sqrt_1mab[t][:, None, None]
         noisy = c1 * cloud + c2 * noise
         pred = self.net(noisy, t.float() / self.T)
-        return nn.functional.mse_loss(pred, noisy)  # fault: no-rule
+        return nn.functional.mse_loss(pred, noisy)  # fault: noisy-target
 
 
 def example():

@@ -26,7 +26,7 @@ class Step(nn.Module):
     def forward(self, photo_feats, recipe_ids):
         p = F.normalize(self.photo(photo_feats), dim=-1)
         r = F.normalize(self.text(recipe_ids), dim=-1)
-        logits = p @ r.t() * self.temperature  # fault: no-rule
+        logits = p @ r.t() * self.temperature  # fault: temperature-multiplied
         labels = torch.arange(logits.size(0), device=logits.device)
         loss_p = F.cross_entropy(logits, labels)
         loss_r = F.cross_entropy(logits.t(), labels)

@@ -10,7 +10,7 @@ def nt_xent(z_a, z_b, temperature):
     sim = torch.mm(z, z.t()) / temperature
     idx = torch.arange(n, device=z.device)
     targets = torch.cat([idx + n, idx])
-    return F.cross_entropy(sim, targets)  # fault: no-rule
+    return F.cross_entropy(sim, targets)  # fault: candidate-is-itself
 
 
 class Step(nn.Module):
@@ -29,7 +29,7 @@ class Step(nn.Module):
         return self.projector(self.backbone(v))
 
     def forward(self, view1, view2):
-        return nt_xent(self.embed(view1), self.embed(view2), 0.2)  # fault: no-rule
+        return nt_xent(self.embed(view1), self.embed(view2), 0.2)  # fault: candidate-is-itself
 
 
 def example():

@@ -16,11 +16,11 @@ class Step(nn.Module):
 
     def risk(self, vitals):
         x = torch.tanh(self.fc1(self.norm(vitals)))
-        return torch.sigmoid(self.fc2(x))  # fault: no-rule
+        return torch.sigmoid(self.fc2(x))  # fault: probabilities-into-logit-loss
 
     def forward(self, vitals, septic):
-        risk = self.risk(vitals).squeeze(-1)  # fault: no-rule
-        return F.binary_cross_entropy_with_logits(risk, septic, pos_weight=self.pos_weight)
+        risk = self.risk(vitals).squeeze(-1)  # fault: probabilities-into-logit-loss
+        return F.binary_cross_entropy_with_logits(risk, septic, pos_weight=self.pos_weight)  # fault: probabilities-into-logit-loss
 
 
 def example():

@@ -24,7 +24,7 @@ class Step(nn.Module):
         same = identity[:, None] == identity[None, :]
         hardest_pos = torch.where(same, dist, torch.zeros_like(dist)).max(dim=1).values
         hardest_neg = torch.where(same, torch.full_like(dist, 1e4), dist).min(dim=1).values
-        gap = hardest_neg - hardest_pos  # fault: no-rule
+        gap = hardest_neg - hardest_pos  # fault: hardest-pairs-exchanged
         return torch.log1p(torch.exp(self.scale * gap)).mean()
 
 

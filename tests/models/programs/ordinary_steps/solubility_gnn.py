@@ -20,8 +20,8 @@ class Step(nn.Module):
             gathered = torch.bmm(bonds, h)
             h = torch.relu(layer(torch.cat([h, gathered], dim=-1))) * m
         mol = h.sum(dim=1) / m.sum(dim=1)
-        pred = self.readout(mol)  # fault: no-rule
-        return (log_sol - pred).abs().mean()  # fault: no-rule
+        pred = self.readout(mol)  # fault: silent-broadcast-in-loss
+        return (log_sol - pred).abs().mean()  # fault: silent-broadcast-in-loss
 
 
 def example():

@@ -22,7 +22,7 @@ class Step(nn.Module):
 
     def forward(self, x0, t, noise):
         a_bar = self.alphas_cumprod[t].view(-1, 1, 1, 1)
-        x_t = torch.sqrt(a_bar) * x0 + (1.0 - a_bar) * noise  # fault: no-rule
+        x_t = torch.sqrt(a_bar) * x0 + (1.0 - a_bar) * noise  # fault: noise-share-without-root
         return F.mse_loss(self.eps_model(x_t, t), noise)
 
 

@@ -15,9 +15,9 @@ class Step(nn.Module):
     def forward(self, sketch, photo):
         generated = self.G(sketch)  # noqa: F841
         pred_real = self.D(torch.cat((sketch, photo), 1))
-        pred_fake = self.D(torch.cat((sketch, photo), 1))  # fault: no-rule
+        pred_fake = self.D(torch.cat((sketch, photo), 1))  # fault: labels-contradict
         loss_real = self.gan_loss(pred_real, torch.ones_like(pred_real))
-        loss_fake = self.gan_loss(pred_fake, torch.zeros_like(pred_fake))
+        loss_fake = self.gan_loss(pred_fake, torch.zeros_like(pred_fake))  # fault: labels-contradict
         return (loss_real + loss_fake) * 0.5
 
 

@@ -30,8 +30,8 @@ class Step(nn.Module):
         adv = (returns - value).detach()
         policy_loss = -(chosen * adv).mean()
         value_loss = F.smooth_l1_loss(value, returns)
-        entropy = -(logp.exp() * logp).sum(-1).mean()
-        return policy_loss + 0.5 * value_loss + 0.01 * entropy  # fault: no-rule
+        entropy = -(logp.exp() * logp).sum(-1).mean()  # fault: entropy-lowered
+        return policy_loss + 0.5 * value_loss + 0.01 * entropy  # fault: entropy-lowered
 
 
 def example():
