@@ -6,9 +6,9 @@ import unittest
 
 import numpy as np
 import wire
+from hostile_test import run
 from onnx import TensorProto
 from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor, make_tensor_value_info
-from hostile_test import run
 from promise import PromiseTest
 from rules_work_test import names
 

@@ -17,7 +17,7 @@ class SimilarityLowered : public Rule {
  public:
   SimilarityLowered()
       : Rule({"TL-L415", "similarity-lowered", "loss", findings::Severity::kWarning,
-              "a loss that is nothing but cosines, and falls as vectors turn away from each other"}) {}
+              "a loss of cosines alone, which falls as vectors turn away from each other"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -39,26 +40,63 @@ class CentreAdded : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const ValueId of = expressions.operand(sum, side), centre = expressions.operand(sum, 1 - side);
       if (of == ValueId::kAbsent || centre == ValueId::kAbsent) continue;
-      const ValueId mean = before_scale(expressions, centre);
-      const NodeId made = is_own_mean(expressions, mean, of);
-      const bool is_kept = made == NodeId::kNone && sum_of != scores && is_known_as_centre(expressions, mean) &&
-                           is_weight_of_logarithms(expressions, call.result());
-      if (made == NodeId::kNone && !is_kept) continue;
-      const Operand named(call.analysis(), is_kept ? before_stretch(expressions, mean) : expressions.result(made));
-      auto finding =
-          out.report(sum, fmt::format("the centre {} is added to the scores {}: what they have in common counts twice",
-                                      named.name(), Operand(call.analysis(), of).name()));
-      if (!is_kept) finding.note_at(made, "it is their mean over the samples");
-      finding.note_at(call.id(), "their softmax is taken here").fix("subtract it: scores - centre").cause(named.name());
-      return;
+      for (const ValueId part : added_parts(expressions, centre))
+        if (check_part(expressions, call, {sum, of, part, sum_of != scores}, out)) return;
     }
   }
 
-  /// Over the samples, of the scores or of a batch that they are a part of; perhaps as a share of an average.
-  static NodeId is_own_mean(const Expressions& expressions, ValueId centre, ValueId scores) {
-    if (const auto average = running_average(expressions, centre)) centre = before_scale(expressions, average->added);
-    if (centre == ValueId::kAbsent) return NodeId::kNone;
-    const NodeId mean = expressions.producer(before_stretch(expressions, centre));
+  struct Shifted {
+    NodeId sum = NodeId::kNone;
+    ValueId scores = ValueId::kAbsent, centre = ValueId::kAbsent;
+    bool has_temperature = false;
+  };
+
+  static bool check_part(const Expressions& expressions, const NodeCall& call, const Shifted& shifted, Reporter& out) {
+    const NodeId made = own_mean(expressions, shifted.centre, shifted.scores);
+    const bool is_kept = made == NodeId::kNone && shifted.has_temperature &&
+                         is_known_as_centre(expressions, shifted.centre) &&
+                         is_weight_of_logarithms(expressions, call.result());
+    if (made == NodeId::kNone && !is_kept) return false;
+    const Operand named(call.analysis(), is_kept ? shifted.centre : expressions.result(made));
+    auto finding =
+        out.report(shifted.sum, fmt::format("the centre {} is added to the scores {}: what they have in common counts "
+                                            "twice",
+                                            named.name(), Operand(call.analysis(), shifted.scores).name()));
+    if (!is_kept) finding.note_at(made, "it is their mean over the samples");
+    finding.note_at(call.id(), "their softmax is taken here").fix("subtract it: scores - centre").cause(named.name());
+    return true;
+  }
+
+  /// What a value is, or is a sum of, each times a number above 0.
+  static std::vector<ValueId> added_parts(const Expressions& expressions, ValueId value) {
+    std::vector<Summand> parts = summands(expressions, value, Numbers::kApart);
+    if (parts.empty()) parts.push_back({value, 1});
+    std::vector<ValueId> found;
+    for (Summand& part : parts) {
+      constexpr int kMaxSteps = 6;
+      for (int step = 0; step < kMaxSteps && part.value != ValueId::kAbsent; ++step) {
+        part.value = before_stretch(expressions, part.value);
+        const NodeId node = expressions.producer(part.value);
+        const Opcode opcode = expressions.op(node);
+        const auto scaled = with_number(expressions, node);
+        if (opcode == Opcode::kNeg) {
+          part.factor = -part.factor;
+          part.value = expressions.operand(node, 0);
+        } else if (scaled && (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !scaled->is_first))) {
+          part.factor *= scaled->number;
+          part.value = scaled->value;
+        } else {
+          break;
+        }
+      }
+      if (part.factor > 0 && part.value != ValueId::kAbsent) found.push_back(part.value);
+    }
+    return found;
+  }
+
+  /// Over the samples, of the scores or of a batch that they are a part of.
+  static NodeId own_mean(const Expressions& expressions, ValueId centre, ValueId scores) {
+    const NodeId mean = expressions.producer(centre);
     const auto axes = expressions.axes_of(mean);
     const ValueId batch = expressions.operand(mean, 0);
     const std::size_t rank = expressions.dims(batch).size();
@@ -85,10 +123,6 @@ class CentreAdded : public Rule {
   /// An input or a buffer of that name: "teacher.center", "centre".
   static bool is_known_as_centre(const Expressions& expressions, ValueId value) {
     constexpr std::size_t kMaxName = 64;
-    if (value == ValueId::kAbsent) return false;
-    if (const auto average = running_average(expressions, value)) value = average->old;
-    if (value == ValueId::kAbsent) return false;
-    value = before_stretch(expressions, value);
     const Model& model = expressions.analysis().model();
     if (!is_input(expressions.analysis(), value) && model.value(value).initializer == nullptr) return false;
     std::string_view written = model.name_of(value);
