@@ -83,6 +83,7 @@ ValueId Expressions::operand(NodeId node, std::size_t index) const {
 }
 
 ValueId Expressions::result(NodeId node) const {
+  if (node == NodeId::kNone) return ValueId::kAbsent;
   const auto results = analysis_.results(node);
   return results.empty() ? ValueId::kAbsent : results[0];
 }

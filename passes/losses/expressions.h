@@ -59,7 +59,7 @@ class Expressions {
   bool makes_integers(NodeId node) const;
   /// kAbsent where the node has fewer, and where the meter is spent: what goes back from operand to operand ends there.
   ValueId operand(NodeId node, std::size_t index) const;
-  ValueId result(NodeId node) const;
+  ValueId result(NodeId node) const;  ///< kAbsent of no node
   /// Of a node of two operands the one that is not `value`.
   ValueId beside(NodeId node, ValueId value) const { return operand(node, operand(node, 0) == value ? 1 : 0); }
   /// Empty where the shape is not known, or only assumed.
