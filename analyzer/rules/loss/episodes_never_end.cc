@@ -128,15 +128,6 @@ class EpisodesNeverEnd : public Rule {
     return expressions.is_number(value, 0) || (range.lo == 0 && range.hi == 0 && !range.nan);
   }
 
-  static bool comes_from_layer(const Expressions& expressions, ValueId value) {
-    bool found = false;
-    walk_back(expressions, value, [&](ValueId, NodeId node) {
-      found = found || expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv;
-      return !found;
-    });
-    return found;
-  }
-
   static bool is_named_end(std::string_view name) {
     for (const std::string_view known :
          {"done", "dones", "is_done", "terminal", "terminals", "is_terminal", "terminated"})
