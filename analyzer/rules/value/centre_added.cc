@@ -23,6 +23,8 @@ class CentreAdded : public Rule {
               "a softmax of scores to which their own mean over the samples is added"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    // The scores of a teacher: attention adds masks, and is not trained on its own.
+    if (has_no_loss_output(view.analysis())) return;
     each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax},
               [&](const Expressions& expressions, const NodeCall& call) { check_softmax(expressions, call, out); });
   }
