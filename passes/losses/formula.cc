@@ -138,6 +138,16 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   return true;
 }
 
+std::optional<std::size_t> Formula::only_leaf() const {
+  std::optional<std::size_t> leaf;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].kind != PartKind::kLeaf) continue;
+    if (leaf) return std::nullopt;
+    leaf = i;
+  }
+  return leaf;
+}
+
 std::vector<double> Formula::constants() const {
   std::vector<double> found;
   for (const Part& part : parts_)

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -37,6 +39,8 @@ class Formula {
   std::span<const Part> parts() const { return parts_; }
   /// `part` is computed from `from`, or is it.
   bool depends(std::size_t part, std::size_t from) const { return (ancestors_[part] >> from & 1U) != 0; }
+  /// The one leaf; nullopt where there are none or several.
+  std::optional<std::size_t> only_leaf() const;
   /// The numbers in the formula.
   std::vector<double> constants() const;
 

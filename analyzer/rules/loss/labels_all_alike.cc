@@ -7,12 +7,12 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/rules/loss/one_score.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
-#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -66,31 +66,14 @@ class LabelsAllAlike : public Rule {
   /// A term of one score alone: where it is least. False where scores are compared with each other, or with data.
   static bool judge(const Expressions& expressions, const AddedReduction& term, std::vector<Judged>& judged) {
     const Formula formula(expressions, expressions.operand(term.node, 0));
-    if (!formula.is_complete()) return false;
-    const losses::ScoreValues scores(expressions);
-    std::optional<std::size_t> leaf;
-    std::vector<Formula::Assignment> given;
-    NodeId layer = NodeId::kNone;
-    const auto parts = formula.parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
-      if (parts[i].value == ValueId::kAbsent) return false;
-      if (const auto label = same_number(expressions.analysis(), parts[i].value)) {
-        given.push_back({i, *label});
-        continue;
-      }
-      if (leaf) return false;
-      layer = scores.layer_of(before_stretch(expressions, parts[i].value));
-      if (layer == NodeId::kNone) return false;
-      leaf = i;
-    }
-    if (!leaf) return true;
-    given.push_back({*leaf, 0});
+    auto one = one_score(expressions, formula);
+    if (!one) return false;
+    if (one->score == ValueId::kAbsent) return true;
     constexpr std::array kScores{-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0};
     double best = 0, least = HUGE_VAL, most = -HUGE_VAL;
     for (const double score : kScores) {
-      given.back().value = score;
-      const double value = std::copysign(1.0, term.factor) * formula.evaluate(given, 0);
+      one->given.back().value = score;
+      const double value = std::copysign(1.0, term.factor) * formula.evaluate(one->given, 0);
       if (std::isnan(value)) return false;
       most = std::max(most, value);
       if (value < least) {
@@ -100,9 +83,8 @@ class LabelsAllAlike : public Rule {
     }
     // A score that is only kept small has no label.
     if (best == 0 || most - least < 0.1) return true;
-    const ValueId score = parts[*leaf].value;
-    judged.push_back({expressions.producer(expressions.operand(term.node, 0)), score, expressions.operand(layer, 1),
-                      best, weights_of(expressions, score)});
+    judged.push_back({expressions.producer(expressions.operand(term.node, 0)), one->score,
+                      expressions.operand(one->layer, 1), best, weights_of(expressions, one->score)});
     return true;
   }
 

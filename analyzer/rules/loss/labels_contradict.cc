@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/rules/loss/one_score.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/formula.h"
-#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -60,37 +60,22 @@ class LabelsContradict : public Rule {
   /// A term of one score of a layer alone, which rises or falls with it everywhere.
   static std::optional<Wanted> wanted_by(const Expressions& expressions, const AddedReduction& term) {
     const Formula formula(expressions, expressions.operand(term.node, 0));
-    if (!formula.is_complete()) return std::nullopt;
-    const losses::ScoreValues scores(expressions);
-    std::optional<std::size_t> leaf;
-    std::vector<Formula::Assignment> given;
-    const auto parts = formula.parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
-      if (parts[i].value == ValueId::kAbsent) return std::nullopt;
-      if (const auto label = same_number(expressions.analysis(), parts[i].value)) {
-        given.push_back({i, *label});
-        continue;
-      }
-      if (leaf || scores.layer_of(before_stretch(expressions, parts[i].value)) == NodeId::kNone) return std::nullopt;
-      leaf = i;
-    }
-    if (!leaf) return std::nullopt;
-    given.push_back({*leaf, 0});
+    auto one = one_score(expressions, formula);
+    if (!one || one->score == ValueId::kAbsent) return std::nullopt;
     constexpr std::array kScores{-4.0, -2.0, -0.5, 0.5, 2.0, 4.0};
     bool rises = true, falls = true;
     double before = std::nan("");
     for (const double score : kScores) {
-      given.back().value = score;
-      const double value = std::copysign(1.0, term.factor) * formula.evaluate(given, 0);
+      one->given.back().value = score;
+      const double value = std::copysign(1.0, term.factor) * formula.evaluate(one->given, 0);
       if (std::isnan(value)) return std::nullopt;
       rises = rises && !(value < before);
       falls = falls && !(value > before);
       before = value;
     }
     if (rises == falls) return std::nullopt;
-    return Wanted{expressions.producer(expressions.operand(term.node, 0)),
-                  before_stretch(expressions, parts[*leaf].value), falls};
+    return Wanted{expressions.producer(expressions.operand(term.node, 0)), before_stretch(expressions, one->score),
+                  falls};
   }
 };
 

@@ -225,13 +225,8 @@ class MeanOverPadding : public Rule {
     if (step_mask(expressions, expressions.producer(mask))) return true;
     const Formula formula(expressions, mask);
     if (!formula.is_complete() || formula.parts().size() < 2) return false;
-    std::optional<std::size_t> leaf;
-    for (std::size_t i = 0; i < formula.parts().size(); ++i) {
-      if (formula.parts()[i].kind != Formula::PartKind::kLeaf) continue;
-      if (leaf || !is_input(expressions.analysis(), formula.parts()[i].value)) return false;
-      leaf = i;
-    }
-    if (!leaf) return false;
+    const auto leaf = formula.only_leaf();
+    if (!leaf || !is_input(expressions.analysis(), formula.parts()[*leaf].value)) return false;
     const auto at = [&](double label) { return formula.evaluate(std::array{Formula::Assignment{*leaf, label}}, 0); };
     return at(0) == 1 && at(1) == 1 && (at(-1) == 0 || at(-100) == 0 || at(std::nan("")) == 0);
   }

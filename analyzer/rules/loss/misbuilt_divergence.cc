@@ -129,7 +129,7 @@ class MisbuiltDivergence : public Rule {
     Terms found;
     found.a = of_mean(1);
     if (std::abs(found.a) < tolerance) found.a = 0;
-    if (found.a == 0 ? !is_mean([](double) { return 0.0; }) : false) return std::nullopt;
+    if (found.a == 0 && !is_mean([](double) { return 0.0; })) return std::nullopt;
     if (found.a != 0) {
       if (is_mean([&](double m) { return found.a * m * m; }))
         found.mean = Terms::Mean::kSquare;

@@ -39,7 +39,7 @@ class OneSidedLoss : public Rule {
     if (check_exponent(expressions, outputs[0], out)) return;
     each_node(view, out, {Opcode::kExp},
               [&](const Expressions&, const NodeCall& call) { check_weight(expressions, call, out); });
-    if (check_logarithm_of_sigmoid(expressions, outputs[0], out)) return;
+    if (check_added_terms(expressions, outputs[0], out)) return;
     double sign = 1;
     const ValueId term = only_term(expressions, outputs[0], sign);
     if (term == ValueId::kAbsent || view.analysis().taint(term).has(Aspect::kValue)) return;
@@ -113,12 +113,7 @@ class OneSidedLoss : public Rule {
     const Formula formula(expressions, term);
     const auto parts = formula.parts();
     if (!formula.is_complete() || parts.size() < 3) return false;
-    std::optional<std::size_t> leaf;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
-      if (leaf) return false;
-      leaf = i;
-    }
+    const auto leaf = formula.only_leaf();
     const NodeId pick = leaf && parts[*leaf].value != ValueId::kAbsent
                             ? expressions.producer(before_stretch(expressions, parts[*leaf].value))
                             : NodeId::kNone;
@@ -140,35 +135,37 @@ class OneSidedLoss : public Rule {
     return true;
   }
 
-  /// The logarithm of a sigmoid, added up with a plus: it falls without bound as the score falls. That of one minus a
-  /// sigmoid is what a generator lowers.
-  static bool check_logarithm_of_sigmoid(const Expressions& expressions, ValueId loss, Reporter& out) {
-    losses::Parameters& parameters = out.shared<losses::Parameters>();
+  /// Terms that are added up with a plus, and are to have a minus.
+  static bool check_added_terms(const Expressions& expressions, ValueId loss, Reporter& out) {
     for (const LossTerm& term : loss_terms(expressions, loss)) {
       if (!(term.factor > 0) || term.value == loss) continue;
       const NodeId node = expressions.producer(term.value);
-      if (check_shares(expressions, node, out)) return true;
-      NodeId sigmoid = expressions.op(node) == Opcode::kLogSigmoid ? node : NodeId::kNone;
-      if (expressions.op(node) == Opcode::kLog)
-        sigmoid = expressions.producer(before_guard(expressions, expressions.operand(node, 0)));
-      if (expressions.op(sigmoid) != Opcode::kSigmoid && sigmoid != node) continue;
-      if (sigmoid == NodeId::kNone) continue;
-      const ValueId score = expressions.operand(sigmoid, 0);
-      if (score == ValueId::kAbsent || expressions.op_of(before_stretch(expressions, score)) == Opcode::kNeg ||
-          !parameters.reach(score))
-        continue;
-      out.report(node,
-                 fmt::format("the logarithm of a probability is added to the loss, which falls without bound as {} "
-                             "falls",
-                             Operand(expressions.analysis(), score).name()))
-          .note_at(sigmoid, "the probability is computed here")
-          .fix("put a minus in front of it: -log(p)");
-      return true;
+      if (check_shares(expressions, node, out) || check_logarithm_of_sigmoid(expressions, node, out)) return true;
     }
     return false;
   }
 
-  /// q * log(p), added up with a plus. Of p and its own logarithm it is what an entropy is raised with.
+  /// It falls without bound as the score falls. The logarithm of one minus a sigmoid is what a generator lowers.
+  static bool check_logarithm_of_sigmoid(const Expressions& expressions, NodeId node, Reporter& out) {
+    const Opcode opcode = expressions.op(node);
+    if (opcode != Opcode::kLogSigmoid && opcode != Opcode::kLog) return false;
+    const NodeId sigmoid = opcode == Opcode::kLogSigmoid
+                               ? node
+                               : expressions.producer(before_guard(expressions, expressions.operand(node, 0)));
+    if (opcode == Opcode::kLog && expressions.op(sigmoid) != Opcode::kSigmoid) return false;
+    const ValueId score = expressions.operand(sigmoid, 0);
+    if (score == ValueId::kAbsent || expressions.op_of(before_stretch(expressions, score)) == Opcode::kNeg ||
+        !out.shared<losses::Parameters>().reach(score))
+      return false;
+    out.report(node, fmt::format("the logarithm of a probability is added to the loss, which falls without bound as {} "
+                                 "falls",
+                                 Operand(expressions.analysis(), score).name()))
+        .note_at(sigmoid, "the probability is computed here")
+        .fix("put a minus in front of it: -log(p)");
+    return true;
+  }
+
+  /// q * log(p). Of p and its own logarithm it is what an entropy is raised with.
   static bool check_shares(const Expressions& expressions, NodeId product, Reporter& out) {
     if (expressions.op(product) != Opcode::kMul) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {

@@ -39,9 +39,10 @@ class ScaleWithoutBound : public Rule {
     }
     each_node(view, out, {Opcode::kExp}, [&](const Expressions&, const NodeCall& call) {
       double sign = 1;
-      for (const ValueId exponent : exponents_of(expressions, call.operand(0).value(), sign))
-        for (std::size_t i = 0; i < terms.size() && scales.size() < kMaxScales; ++i)
-          if (is_same(expressions, terms[i].value, exponent)) scales.push_back({i, call.id(), call.result(), sign});
+      const ValueId exponent = exponent_of(expressions, call.operand(0).value(), sign);
+      if (exponent == ValueId::kAbsent) return;
+      for (std::size_t i = 0; i < terms.size() && scales.size() < kMaxScales; ++i)
+        if (is_same(expressions, terms[i].value, exponent)) scales.push_back({i, call.id(), call.result(), sign});
     });
     if (scales.empty()) return;
     const auto squared = values_in_squares(expressions, terms);
@@ -69,13 +70,12 @@ class ScaleWithoutBound : public Rule {
 
   static constexpr std::size_t kMaxScales = 64;
 
-  /// What the exponential is of, before it was moved, and before numbers that it is multiplied with.
-  static std::vector<ValueId> exponents_of(const Expressions& expressions, ValueId value, double& sign) {
+  /// What the exponential is of, before it was moved, and before numbers that it is multiplied with; `sign` is that of
+  /// all of them.
+  static ValueId exponent_of(const Expressions& expressions, ValueId value, double& sign) {
     constexpr int kMaxSteps = 4;
-    std::vector<ValueId> found;
     for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
       value = before_stretch(expressions, value);
-      found.push_back(value);
       const NodeId node = expressions.producer(value);
       const auto numbered = with_number(expressions, node);
       if (expressions.op(node) == Opcode::kNeg) {
@@ -85,11 +85,10 @@ class ScaleWithoutBound : public Rule {
         if (numbered->number < 0) sign = -sign;
         value = numbered->value;
       } else {
-        // Only what is left may stand in the loss itself: the sign is that of the whole way.
-        return {value};
+        return value;
       }
     }
-    return {};
+    return ValueId::kAbsent;
   }
 
   /// One value, or the same element of it that is taken twice.
