@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <mutex>
 
@@ -157,6 +158,7 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
 
 void FileBytes::release(std::string_view part) const {
   if (guard_ == nullptr || part.empty()) return;
+  if (std::less<>()(part.data(), data_) || std::less<>()(data_ + size_, part.data() + part.size())) return;
   // What was mapped around the first byte begins before it; blocks of the cache have at most this size.
   constexpr std::size_t kBlock = std::size_t{2} << 20;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

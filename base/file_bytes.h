@@ -35,7 +35,7 @@ class FileBytes {
 
   std::string_view bytes() const { return {data_, size_}; }
   /// Forgets which pages of a mapping lie in memory, for a part that is mostly weights: systems map whole blocks of
-  /// their cache around a touched byte. The bytes stay readable.
+  /// their cache around a touched byte. The bytes stay readable. What is no part of the file stays as it is.
   void release(std::string_view part) const;
   /// From now on a page of a mapping that is not in memory is read alone, whatever the system would read around it.
   void read_page_by_page() const;

@@ -16,13 +16,15 @@
 namespace tensorlint::cli {
 namespace {
 
-constexpr std::size_t kLargeWeights = std::size_t{1} << 20;  // inference reads constants of up to 512 KiB
+constexpr std::size_t kLargeWeights = std::size_t{64} << 10;
 
-/// raw_data of large tensors, in the order of their addresses.
+/// Elements of large tensors, in the order of their addresses.
 std::vector<std::string_view> large_weights(const Model& model) {
   std::vector<std::string_view> weights;
   const auto add = [&](const Tensor* tensor) {
-    if (tensor != nullptr && tensor->raw.size() >= kLargeWeights) weights.push_back(tensor->raw);
+    if (tensor == nullptr) return;
+    const std::string_view elements = tensor->has_raw ? tensor->raw : tensor->typed;
+    if (elements.size() >= kLargeWeights) weights.push_back(elements);
   };
   for (const Value& value : model.values) add(value.initializer);
   for (const Attribute& attribute : model.attribute_list) {
@@ -55,23 +57,21 @@ class SparseBytes {
   std::size_t size_;
 };
 
-/// Copies a part without what of it is in one of the ranges, which are sorted and do not overlap.
-void copy_between(std::string_view part, std::span<const std::string_view> ranges, char* to) {
+/// Copies a part without those of the ranges, which are sorted and do not overlap, that lie in it; these are said to be
+/// elsewhere.
+void copy_between(std::string_view part, std::span<const std::string_view> ranges, char* to,
+                  std::vector<ElementsElsewhere>& elsewhere) {
+  const std::less<> before;
   const char *at = part.data(), *const end = at + part.size();
-  auto range = std::ranges::partition_point(
-      ranges, [&](std::string_view raw) { return !std::less<>()(at, raw.data() + raw.size()); });
-  while (at != end) {
-    const char* stop = end;
-    if (range != ranges.end() && std::less<>()(range->data(), end)) stop = std::max(at, range->data(), std::less<>());
-    std::copy(at, stop, to + (at - part.data()));
-    at = stop;
-    if (at == end) break;
-    at = std::min(range->data() + range->size(), end, std::less<>());
-    ++range;
+  const auto copy_to = [&](const char* stop) { std::copy(at, stop, to + (at - part.data())); };
+  auto range = std::ranges::partition_point(ranges, [&](std::string_view raw) { return before(raw.data(), at); });
+  for (; range != ranges.end() && !before(end, range->data() + range->size()); ++range) {
+    copy_to(range->data());
+    elsewhere.push_back({to + (range->data() - part.data()), *range});
+    at = range->data() + range->size();
   }
+  copy_to(end);
 }
-
-Error unreadable(const Error& error) { return {fmt::format("the edited model cannot be read: {}", error.message), {}}; }
 
 /// Once for each round of edits: work for the input, like what is found out about the result.
 void charge_reading(const Model& model, const pipeline::Options& options) {
@@ -79,39 +79,45 @@ void charge_reading(const Model& model, const pipeline::Options& options) {
   if (options.analysis.meter != nullptr) options.analysis.meter->charge(kStepsPerByte * model.input_bytes);
 }
 
+Result<EditedModel> read_again(Result<Model> model, EditedBytes edited, std::string_view bytes,
+                               const pipeline::Options& options) {
+  if (!model) return Error{fmt::format("the edited model cannot be read: {}", model.error().message), {}};
+  charge_reading(*model, options);
+  return EditedModel{
+      .edited = std::move(edited), .bytes = bytes, .pipeline = pipeline::Pipeline(std::move(*model), options)};
+}
+
+Result<EditedModel> read_text(EditedBytes edited, const std::string& path, const pipeline::Options& options) {
+  const auto bytes = std::make_shared<const std::string>(edited.joined());
+  Result<Model> model = read_onnx_text(*bytes, path);
+  if (model) model->storage.push_back(bytes);
+  return read_again(std::move(model), std::move(edited), *bytes, options);
+}
+
+/// `weights`: of the model that was edited.
+Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_view> weights, const std::string& path,
+                                const pipeline::Options& options) {
+  const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited.size()));
+  if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
+  std::vector<ElementsElsewhere> elsewhere;
+  std::size_t at = 0;
+  for (const std::string_view part : edited.parts()) {
+    copy_between(part, weights, bytes->data() + at, elsewhere);
+    at += part.size();
+  }
+  return read_again(read_onnx_bytes(bytes->view(), path, bytes, elsewhere), std::move(edited), bytes->view(), options);
+}
+
 }  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                               const pipeline::Options& options) {
+                               const pipeline::Options& options, const EditedBytes* earlier) {
   const bool is_text = is_text_model(model.path, file);
   Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
-  auto joined = std::make_shared<const std::string>(edited->joined());
-  Result<Model> again = is_text ? read_onnx_text(*joined, model.path) : read_onnx_bytes(*joined, model.path, joined);
-  if (!again) return unreadable(again.error());
-  charge_reading(*again, options);
-  return EditedModel{.edited = std::move(*edited),
-                     .bytes = std::move(joined),
-                     .pipeline = pipeline::Pipeline(std::move(*again), options)};
-}
-
-Result<EditedModel> check_edits(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                                const pipeline::Options& options) {
-  Result<EditedBytes> edited = edit_onnx(file, model, edits);
-  if (!edited) return edited.error();
-  const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited->size()));
-  if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
-  const std::vector<std::string_view> weights = large_weights(model);
-  std::size_t at = 0;
-  for (const std::string_view part : edited->parts()) {
-    copy_between(part, weights, bytes->data() + at);
-    at += part.size();
-  }
-  Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
-  if (!again) return unreadable(again.error());
-  charge_reading(*again, options);
-  return EditedModel{
-      .edited = std::move(*edited), .bytes = nullptr, .pipeline = pipeline::Pipeline(std::move(*again), options)};
+  if (earlier != nullptr) edited->refer_to(*earlier, file);
+  return is_text ? read_text(std::move(*edited), model.path, options)
+                 : read_binary(std::move(*edited), large_weights(model), model.path, options);
 }
 
 }  // namespace tensorlint::cli

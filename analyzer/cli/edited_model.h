@@ -14,21 +14,19 @@ namespace tensorlint::cli {
 
 /// An edited model, read again.
 struct EditedModel {
-  EditedBytes edited;                        ///< refers to what was edited
-  std::shared_ptr<const std::string> bytes;  ///< the same in one piece; null from check_edits
-  pipeline::Pipeline pipeline;               ///< of the model that these are
+  EditedBytes edited;           ///< refers to the file that was edited
+  std::string_view bytes;       ///< the same in one piece, without large weights of a binary one
+  pipeline::Pipeline pipeline;  ///< of the model that these are; it keeps `bytes`
 
   const Model& model() const { return pipeline.model(); }
 };
 
-/// Carries edits out in the format of `model`, which has been read from `file`.
+/// Carries edits out in the format of `model`, which has been read from `file`. Weights of a binary file are not
+/// copied: the memory taken does not grow with them, and the model of the result reads them in the file.
+///
+/// `earlier`: of a model that has been edited before, with `file` as its bytes, what these are; the result refers to
+/// the same file.
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                               const pipeline::Options& options);
-
-/// The same for a binary file whose edited bytes are only to be written: large weights are not copied, so that the
-/// memory taken does not grow with them. The model of the result has zeros in tensors of at least 1 MiB, which no
-/// analysis reads.
-Result<EditedModel> check_edits(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                                const pipeline::Options& options);
+                               const pipeline::Options& options, const EditedBytes* earlier = nullptr);
 
 }  // namespace tensorlint::cli

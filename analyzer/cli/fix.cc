@@ -53,16 +53,16 @@ std::string plural_fixes(std::size_t count) {
   return count == 0 ? "no fixes" : count == 1 ? "1 fix" : fmt::format("{} fixes", count);
 }
 
-/// Carries the edits out and takes away the declarations that they made wrong.
+/// Carries the edits out and takes away the declarations that they made wrong. `earlier`: see edit_model.
 Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before, std::vector<GraphEdit> edits,
-                          const pipeline::Options& options) {
-  Result<EditedModel> outcome = edit_model(file, before.model(), edits, options);
+                          const pipeline::Options& options, const EditedBytes* earlier = nullptr) {
+  Result<EditedModel> outcome = edit_model(file, before.model(), edits, options, earlier);
   if (!outcome) return outcome;
   const std::vector<GraphEdit> stale =
       fixes::drop_stale_declarations(before, outcome->pipeline.run({passes::Pass::kAnalysis}).analysis());
   if (stale.empty()) return outcome;
   edits.insert(edits.end(), stale.begin(), stale.end());
-  return edit_model(file, before.model(), edits, options);
+  return edit_model(file, before.model(), edits, options, earlier);
 }
 
 /// Applies the fixes of a model's findings, checks the result again and writes it. Exit codes are those of check, for
@@ -99,7 +99,6 @@ int run_fix(const FixOptions& given) {
   fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
-  std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
   // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the
   // next round.
   for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
@@ -107,11 +106,10 @@ int run_fix(const FixOptions& given) {
       fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]),
                                   people(plan.fixes_used[i]->message),
                                   findings::to_text(plan.fixes_used[i]->applicability)));
-    Result<EditedModel> next =
-        outcome ? apply(*outcome->bytes, outcome->pipeline.results().analysis(), plan.edits, pipeline_options)
-                : apply(file, pipeline->results().analysis(), plan.edits, pipeline_options);
+    Result<EditedModel> next = outcome ? apply(outcome->bytes, outcome->pipeline.results().analysis(), plan.edits,
+                                               pipeline_options, &outcome->edited)
+                                       : apply(file, pipeline->results().analysis(), plan.edits, pipeline_options);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
-    base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
     pipeline.reset();  // two analyses at a time are enough
     left = outcome->pipeline.check();
@@ -151,8 +149,10 @@ int run_fix(const FixOptions& given) {
     if (!target.empty()) text += fmt::format("{} is unchanged\n", people(target));
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
-    const Result<std::string> copied =
-        write_model(outcome ? outcome->model() : pipeline->model(), parts, target, options.copy_data);
+    const Result<std::string> copied = write_model(outcome ? outcome->model() : pipeline->model(), parts, target,
+                                                   options.copy_data, [&](std::string_view piece) {
+                                                     if (bytes->file != nullptr) bytes->file->release(piece);
+                                                   });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));

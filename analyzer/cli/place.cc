@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -36,14 +35,6 @@ std::string copies_text(const dataflow::Analysis& analysis, const placement::Run
                      bytes.empty() ? "of unknown sizes" : bytes + " bytes");
 }
 
-/// Lets go of the pages of a piece of the file; what is not of the file stays.
-void release(const FileBytes& file, std::string_view piece) {
-  const std::string_view whole = file.bytes();
-  if (std::less_equal<>()(whole.data(), piece.data()) &&
-      std::less_equal<>()(piece.data() + piece.size(), whole.data() + whole.size()))
-    file.release(piece);
-}
-
 /// Splits a model between the cpu and a device of a provider and writes it with every copy as a Transfer node.
 int run_place(const PlaceOptions& options) {
   if (options.input == "-" || options.output == "-")
@@ -67,7 +58,7 @@ int run_place(const PlaceOptions& options) {
   const Result<placement::TransferPlan> plan = placement::make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  Result<EditedModel> placed = check_edits((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options);
+  Result<EditedModel> placed = edit_model((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options);
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
   const passes::PassResults& known = placed->pipeline.run({Pass::kAnalysis, Pass::kPlacement});
   const dataflow::NodeViolation* const violation = known.analysis().fatal_violation();
@@ -87,7 +78,7 @@ int run_place(const PlaceOptions& options) {
   if (!options.output.empty()) {
     const Result<std::string> copied =
         write_model(placed->model(), placed->edited.parts(), options.output, options.copy_data,
-                    [&](std::string_view piece) { release(**bytes, piece); });
+                    [&](std::string_view piece) { (*bytes)->release(piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_display(options.output, 2000), plan->transfers,

@@ -66,8 +66,8 @@ class Mutator:
         model.ParseFromString(data)
         for _ in range(self.chance.choice((1, 1, 1, 2, 3))):
             change = self.chance.choices(
-                (self.repeat_nodes, self.repeat_anything, self.set_number, self.set_string, self.splice, self.nest, self.call, self.widen, self.deepen),
-                (6, 4, 3, 2, 3, 1, 1, 2, 1),
+                (self.repeat_nodes, self.repeat_anything, self.set_number, self.set_string, self.splice, self.nest, self.call, self.widen, self.deepen, self.set_extents),
+                (6, 4, 3, 2, 3, 1, 1, 2, 1, 2),
             )[0]
             with contextlib.suppress(IndexError, ValueError, OverflowError):
                 change(model)
@@ -177,6 +177,17 @@ class Mutator:
             values[self.chance.randrange(len(values))] = edge
         else:
             setattr(message, field.name, edge)
+
+    def set_extents(self, model):
+        """Extents of tensors and of declared types; a tensor then has no elements, or more than can be counted."""
+        places = [message for message in self.messages(model) if isinstance(message, (onnx.TensorProto, onnx.TensorShapeProto.Dimension))]
+        for place in self.chance.sample(places, min(len(places), self.chance.choice((1, 1, 2, 3)))):
+            if isinstance(place, onnx.TensorShapeProto.Dimension):
+                place.dim_value = self.chance.choice(EDGES)
+            elif place.dims and self.chance.random() < 0.7:
+                place.dims[self.chance.randrange(len(place.dims))] = self.chance.choice(EDGES)
+            else:
+                place.dims.append(self.chance.choice(EDGES))
 
     def set_string(self, model):
         places = [

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import os
+import random
 import re
 import stat
 import subprocess
@@ -74,6 +75,24 @@ class CostSearch(unittest.TestCase):
         self.assertEqual(outcome.returncode, 1, outcome.stdout + outcome.stderr)
         self.assertIn("died 21 times", outcome.stderr)
         self.assertIn("0 inputs, 0 break the promise", outcome.stdout)
+
+
+class Changing(unittest.TestCase):
+    def test_extents_of_tensors_and_declared_types(self):
+        model = onnx.parser.parse_model(MODEL)
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 5
+        model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2, 3], [0.0] * 6))
+        mutator = cost_search.Mutator([model.SerializeToString()], random.Random(1))
+        of_tensors, of_types = set(), set()
+        for _ in range(3000):
+            changed = mutator.seed()
+            mutator.set_extents(changed)
+            of_tensors.add(tuple(changed.graph.initializer[0].dims))
+            of_types.add(changed.graph.input[0].type.tensor_type.shape.dim[0].dim_value)
+        for edge in (0, 2**62):
+            self.assertIn((edge, 3), of_tensors)
+            self.assertIn((2, 3, edge), of_tensors)
+            self.assertIn(edge, of_types)
 
 
 class Measuring(unittest.TestCase):

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/extents.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/sanitized.h"
 
@@ -78,6 +79,10 @@ std::string varint(std::uint64_t value) {
 
 std::string mutated(std::string bytes, const std::string& other, std::mt19937_64& random) {
   const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
+  if (below(3) == 0) {
+    bytes = with_other_extents(bytes, random);
+    if (below(2) == 0) return bytes;
+  }
   for (std::size_t edits = 1 + below(4); edits != 0; --edits) {
     if (bytes.empty()) return bytes;
     const std::size_t at = below(bytes.size());

@@ -293,6 +293,31 @@ TEST(OnnxWriter, UnknownFieldsStand) {
   EXPECT_TRUE(edited->joined().ends_with(unknown));
 }
 
+TEST(OnnxWriter, EditsOfAnEditedModelReferToTheFirstFile) {
+  for (const fs::path& path : sample_models()) {
+    const std::string file = bytes_of(path);
+    const Model model = read_onnx_bytes(file, "m").value();
+    const NodeId last = model.graph(GraphId::kMain).nodes.back();
+    const std::vector<GraphEdit> first{AddModelMetadata{"once", "1"},
+                                       AddMetadata{.node = last, .key = "k", .value = "v"}};
+    const EditedBytes before = edit_onnx(file, model, first).value();
+    const std::string place = before.joined();
+    const Model again = read_onnx_bytes(place, "m").value();
+    const NodeId moved = again.graph(GraphId::kMain).nodes.back();
+    const std::vector<GraphEdit> second{AddModelMetadata{"twice", "2"},
+                                        MoveNode{.node = moved, .before = again.graph(GraphId::kMain).nodes.front()}};
+    EditedBytes after = edit_onnx(place, again, second).value();
+    const std::string expected = after.joined();
+    after.refer_to(before, place);
+    EXPECT_EQ(after.joined(), expected) << path;
+    EXPECT_EQ(after.size(), expected.size());
+    for (const std::string_view part : after.parts()) {
+      const bool is_of_place = part.data() >= place.data() && part.data() < place.data() + place.size();
+      EXPECT_FALSE(is_of_place) << path << ": " << part.size();
+    }
+  }
+}
+
 TEST(Edit, UnusedNamesAreUnused) {
   Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
   const std::string taken(loaded.model.name_of(loaded.model.graph(GraphId::kMain).inputs[0]));

@@ -15,12 +15,14 @@ constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
 
 }  // namespace
 
-Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping)
+Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping,
+               std::span<const ElementsElsewhere> elsewhere)
     : file_(file),
       start_(file.data()),
       released_(start_),
       weights_end_(start_ + file.size()),
       mapping_(mapping),
+      elsewhere_(elsewhere),
       ahead_(mapping) {
   model().path = std::move(path);
 }

@@ -13,6 +13,7 @@
 #include "ir/graph/model_builder.h"
 #include "ir/readers/onnx/memory_budget.h"
 #include "ir/readers/onnx/provenance.h"
+#include "ir/readers/onnx/reader.h"
 #include "ir/readers/onnx/wire.h"
 
 namespace tensorlint::onnx {
@@ -24,8 +25,9 @@ inline constexpr std::size_t kWorthAsking = std::size_t{8} << 10;  // two pages:
 /// Reads one model. Private to this folder: users call read_onnx_file.
 class Reader {
  public:
-  /// `mapping`: what `file` is the bytes of, null for bytes in memory.
-  Reader(std::string_view file, std::string path, const FileBytes* mapping);
+  /// `mapping`: what `file` is the bytes of, null for bytes in memory. `elsewhere`: see read_onnx_bytes.
+  Reader(std::string_view file, std::string path, const FileBytes* mapping,
+         std::span<const ElementsElsewhere> elsewhere);
 
   /// Throws WireFault.
   Model read();
@@ -130,6 +132,8 @@ class Reader {
   const Tensor* tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
   const SparseTensor* sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
   void typed_data(Cursor& fields, Tensor& self, TypedData& data);
+  /// The elements of a tensor, wherever they are.
+  std::string_view where_they_are(std::string_view elements) const;
   void report_tensor_fault(const Tensor& self, const TypedData& data, bool is_segment, GraphId graph, NodeId node);
 
   std::string_view file_;
@@ -137,6 +141,7 @@ class Reader {
   const char* released_;
   const char* weights_end_;  ///< where weights ended last
   const FileBytes* mapping_;
+  std::span<const ElementsElsewhere> elsewhere_;
   ReadAhead ahead_;
   ModelBuilder builder_;
   std::deque<Pending> pending_;

@@ -13,12 +13,12 @@ namespace tensorlint {
 namespace {
 
 Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
-                         const FileBytes* mapping) {
+                         const FileBytes* mapping, std::span<const ElementsElsewhere> elsewhere = {}) {
   if (bytes.empty()) return Error{fmt::format("`{}` is empty", path), {}};
   if (const std::string format = foreign_format(bytes); !format.empty())
     return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
   try {
-    onnx::Reader reader(bytes, std::move(path), mapping);
+    onnx::Reader reader(bytes, std::move(path), mapping, elsewhere);
     Model model = reader.read();
     if (owner != nullptr) model.storage.push_back(std::move(owner));
     return model;
@@ -29,8 +29,9 @@ Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_p
 
 }  // namespace
 
-Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner) {
-  return read_bytes(bytes, std::move(path), std::move(owner), nullptr);
+Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
+                              std::span<const ElementsElsewhere> elsewhere) {
+  return read_bytes(bytes, std::move(path), std::move(owner), nullptr, elsewhere);
 }
 
 Result<Model> read_onnx_file(const std::string& path) {

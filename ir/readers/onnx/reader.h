@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,14 @@ Result<Model> read_onnx_file(const std::string& path);
 
 /// The same from memory. `bytes` is not copied: `owner` (may be null for static bytes) is kept by the model.
 /// `path` names the model in messages and is where external data is looked for.
-Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner = nullptr);
+///
+/// `elsewhere`: elements of tensors that `bytes` has room for but does not hold, sorted by their place there; the model
+/// reads them where they are.
+struct ElementsElsewhere {
+  const char* place;          ///< in `bytes`
+  std::string_view elements;  ///< as many bytes
+};
+Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner = nullptr,
+                              std::span<const ElementsElsewhere> elsewhere = {});
 
 }  // namespace tensorlint

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -102,6 +104,10 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
     }
   }
   if (!data.pieces.empty()) self.typed = builder_.copy({data.pieces.data(), data.pieces.size()});
+  if (!elsewhere_.empty()) {
+    self.raw = where_they_are(self.raw);
+    self.typed = where_they_are(self.typed);
+  }
   budget_.charge(8 * tensor_dims_.size());
   self.dims = builder_.keep_ints(tensor_dims_);
   self.strings = builder_.keep_strings(tensor_strings_);
@@ -117,6 +123,13 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
 
   report_tensor_fault(self, data, is_segment, graph, node);
   return &self;
+}
+
+std::string_view Reader::where_they_are(std::string_view elements) const {
+  const auto found = std::ranges::lower_bound(elsewhere_, elements.data(), std::less<>(), &ElementsElsewhere::place);
+  const bool is_elsewhere =
+      found != elsewhere_.end() && found->place == elements.data() && found->elements.size() == elements.size();
+  return is_elsewhere ? found->elements : elements;
 }
 
 void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {

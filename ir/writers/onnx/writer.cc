@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,14 +18,14 @@ constexpr int kMaxDepth = 256;  // of messages inside each other; the reader all
 
 /// What changes in one message of the file.
 struct MessageEdit {
-  std::map<std::uint64_t, std::string> before_child;                       // by offset of the child's payload
+  std::map<std::uint64_t, EditedBytes> before_child;                       // by offset of the child's payload
   std::set<std::uint64_t> dropped_children;                                // by offset of the child's payload
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> replace;  // (field, occurrence) -> payload
   /// Of a node, by name: the payload of the AttributeProto, nullopt to take it away.
   std::map<std::string, std::optional<std::string>, std::less<>> attributes;
   std::set<std::string, std::less<>> dropped_value_infos;  // of a graph or function, by name
   std::uint32_t value_info_field = 0;
-  std::string append;
+  EditedBytes append;
 };
 
 /// One field as it stands in the file.
@@ -136,15 +138,15 @@ class Splicer {
       at = field->end;
       const bool message = field->wire_type == 2;
       const std::string* replacement = nullptr;
-      std::string_view inserted;
+      const EditedBytes* inserted = nullptr;
       if (edit != nullptr && message) {
         if (const auto child = edit->before_child.find(field->payload); child != edit->before_child.end()) {
-          inserted = child->second;
+          inserted = &child->second;
           ++children;
         }
         if (edit->dropped_children.contains(field->payload)) {
           out.keep(file_.substr(kept, field->begin - kept));
-          out.add(std::string(inserted));
+          if (inserted != nullptr) out.append(*inserted);
           kept = field->end;
           ++dropped;
           continue;
@@ -168,10 +170,10 @@ class Splicer {
         }
       }
       const bool inside = message && replacement == nullptr && touches(field->payload, field->end);
-      if (inserted.empty() && replacement == nullptr && !inside) continue;
+      if (inserted == nullptr && replacement == nullptr && !inside) continue;
       out.keep(file_.substr(kept, field->begin - kept));
       kept = field->begin;
-      if (!inserted.empty()) out.add(std::string(inserted));
+      if (inserted != nullptr) out.append(*inserted);
       if (replacement != nullptr) {
         emit(out, field->number, *replacement);
         kept = field->end;
@@ -186,7 +188,7 @@ class Splicer {
     if (edit == nullptr) return true;
     for (auto& [name, payload] : attributes)
       if (payload) emit(out, wire::kNodeAttribute, *std::move(payload));
-    out.add(edit->append);
+    out.append(edit->append);
     return children == edit->before_child.size() && dropped == edit->dropped_children.size();
   }
 
@@ -262,8 +264,8 @@ class EditPlan {
     wire::Encoder out;
     out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, encoded(insert.node));
     MessageEdit& edit = messages_[graph.position.offset];
-    (insert.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(insert.before).position.offset]) +=
-        out.take();
+    (insert.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(insert.before).position.offset])
+        .add(out.take());
     return std::nullopt;
   }
 
@@ -281,7 +283,7 @@ class EditPlan {
     for (; known->second < set.index; ++known->second) out.text(wire::kNodeInput, {});
     out.text(wire::kNodeInput, set.value);
     ++known->second;
-    edit.append += out.take();
+    edit.append.add(out.take());
     return std::nullopt;
   }
 
@@ -303,7 +305,7 @@ class EditPlan {
       return Error{fmt::format("function `{}` cannot hold an initializer", model_.graph_path(tensor.graph)), {}};
     wire::Encoder out;
     out.text(wire::kGraphInitializer, encoded(tensor));
-    messages_[graph.position.offset].append += out.take();
+    messages_[graph.position.offset].append.add(out.take());
     return std::nullopt;
   }
 
@@ -321,25 +323,25 @@ class EditPlan {
     payload.text(wire::kOpsetDomain, import.domain);
     payload.number(wire::kOpsetVersion, import.version);
     out.text(into_function ? wire::kFunctionOpsetImport : wire::kModelOpsetImport, payload.take());
-    messages_[into_function ? model_.graph(owner).position.offset : 0].append += out.take();
+    messages_[into_function ? model_.graph(owner).position.offset : 0].append.add(out.take());
     return std::nullopt;
   }
 
   std::optional<Error> plan(const AddModelMetadata& entry) {
-    messages_[0].append += metadata_entry(wire::kModelMetadata, entry.key, entry.value);
+    messages_[0].append.add(metadata_entry(wire::kModelMetadata, entry.key, entry.value));
     return std::nullopt;
   }
 
   std::optional<Error> plan(const AddMetadata& entry) {
     if (entry.node != NodeId::kNone) {
-      messages_[model_.node(entry.node).position.offset].append +=
-          metadata_entry(wire::kNodeMetadata, entry.key, entry.value);
+      messages_[model_.node(entry.node).position.offset].append.add(
+          metadata_entry(wire::kNodeMetadata, entry.key, entry.value));
       return std::nullopt;
     }
     const Tensor* tensor = model_.value(entry.initializer).initializer;
     if (tensor == nullptr)
       return Error{fmt::format("`{}` is not an initializer", model_.name_of(entry.initializer)), {}};
-    messages_[tensor->position.offset].append += metadata_entry(wire::kTensorMetadata, entry.key, entry.value);
+    messages_[tensor->position.offset].append.add(metadata_entry(wire::kTensorMetadata, entry.key, entry.value));
     return std::nullopt;
   }
 
@@ -365,13 +367,12 @@ class EditPlan {
     MessageEdit& edit = messages_[graph.position.offset];
     if (!edit.dropped_children.insert(node.position.offset).second)
       return Error{fmt::format("node `{}` is moved twice", model_.label(move.node)), {}};
-    wire::Encoder out;
-    out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode,
-             file_.substr(node.position.offset, node.byte_length));
-    if (move.before == NodeId::kNone)
-      edit.append += out.take();
-    else
-      edit.before_child[model_.node(move.before).position.offset] += out.take();
+    wire::Encoder head;
+    head.head(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, node.byte_length);
+    EditedBytes& place =
+        move.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(move.before).position.offset];
+    place.add(head.take());
+    place.keep(file_.substr(node.position.offset, node.byte_length));
     return std::nullopt;
   }
 
@@ -402,13 +403,36 @@ void EditedBytes::keep(std::string_view old_bytes) {
 
 void EditedBytes::add(std::string new_bytes) {
   if (new_bytes.empty()) return;
-  keep(owned_.emplace_back(std::move(new_bytes)));
+  keep(*owned_.emplace_back(std::make_shared<const std::string>(std::move(new_bytes))));
 }
 
 void EditedBytes::append(EditedBytes other) {
   parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
-  owned_.splice(owned_.end(), other.owned_);
+  owned_.insert(owned_.end(), std::make_move_iterator(other.owned_.begin()),
+                std::make_move_iterator(other.owned_.end()));
   size_ += other.size_;
+}
+
+void EditedBytes::refer_to(const EditedBytes& old, std::string_view place) {
+  std::vector<std::size_t> ends;  // of the old parts
+  for (const std::string_view part : old.parts_) ends.push_back((ends.empty() ? 0 : ends.back()) + part.size());
+  std::vector<std::string_view> parts;
+  for (const std::string_view part : parts_) {
+    if (std::less<>()(part.data(), place.data()) ||
+        std::less<>()(place.data() + place.size(), part.data() + part.size())) {
+      parts.push_back(part);
+      continue;
+    }
+    auto at = static_cast<std::size_t>(part.data() - place.data());
+    for (const std::size_t end = at + part.size(); at != end;) {
+      const auto i = static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
+      const std::string_view piece = old.parts_[i].substr(at - (ends[i] - old.parts_[i].size()), end - at);
+      parts.push_back(piece);
+      at += piece.size();
+    }
+  }
+  parts_ = std::move(parts);
+  owned_.insert(owned_.end(), old.owned_.begin(), old.owned_.end());
 }
 
 std::string EditedBytes::joined() const {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,13 +18,16 @@ class EditedBytes {
   void keep(std::string_view old_bytes);
   void add(std::string new_bytes);
   void append(EditedBytes other);
+  /// For parts of bytes that stand for `old`, as if they were in one piece at `place`: the parts of `old` that they
+  /// are.
+  void refer_to(const EditedBytes& old, std::string_view place);
   std::span<const std::string_view> parts() const { return parts_; }
   std::uint64_t size() const { return size_; }
   std::string joined() const;  ///< for tests and small models
 
  private:
   std::vector<std::string_view> parts_;
-  std::list<std::string> owned_;  // nodes never move, also not by append
+  std::vector<std::shared_ptr<const std::string>> owned_;
   std::uint64_t size_ = 0;
 };
 
