@@ -1,7 +1,8 @@
 """Seeds for the fuzz targets: corpus.py FOLDER [--few]
 
 Writes FOLDER/binary (the models of ONNX's backend tests, small ones, the samples of this repository), FOLDER/text (its
-fixtures, and the backend models as text) and FOLDER/values (arrays of numpy). --few: one model of each operator, for the tests.
+fixtures, and the backend models as text) and FOLDER/values (arrays of numpy). --few: one model of each operator and one fixture of each folder,
+for the tests.
 """
 import argparse
 import hashlib
@@ -48,7 +49,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--few", action="store_true")
     arguments = parser.parse_args()
-    stamp = arguments.folder / f"made-with-values-and-onnx-{onnx.__version__}{'-few' if arguments.few else ''}"
+    stamp = arguments.folder / f"made-with-values-and-onnx-{onnx.__version__}{'-one-of-each' if arguments.few else ''}"
     if stamp.exists():
         return 0
     shutil.rmtree(arguments.folder, ignore_errors=True)
@@ -65,10 +66,12 @@ def main():
         write(binary, case.name + ".onnx", content)
         if not arguments.few:
             write(text, case.name + ".onnxtxt", onnx.printer.to_text(case.model).encode())
+    folders = set()
     for fixture in sorted((ROOT / "tests").rglob("*.onnxtxt")):
         name = f"{fixture.parent.name}-{fixture.name}"
-        if fixture.stat().st_size > LARGEST:
+        if fixture.stat().st_size > LARGEST or (arguments.few and fixture.parent in folders):
             continue
+        folders.add(fixture.parent)
         write(text, name, fixture.read_bytes())
         try:
             model = onnx.parser.parse_model(fixture.read_text())
