@@ -11,6 +11,9 @@ namespace {
 /// it, but not without bound.
 constexpr std::uint64_t kDearer = 4, kVisitsAtLeast = 1024;
 
+/// An input that is declared anew: its extents as text, and all that knows of them.
+constexpr std::uint64_t kStepsPerInput = 256;
+
 /// Of one probe: the first ones decide.
 constexpr std::size_t kMaxFailures = 256;
 
@@ -102,6 +105,7 @@ dataflow::Analysis Prober::solve(const Sizes& sizes, ElementValue elements) cons
   dataflow::AnalysisOptions options = options_;
   options.max_visits = kVisitsAtLeast + kDearer * visits_;
   const Model& model = analysis_.model();
+  analysis_.facts().meter().charge(kStepsPerInput * open_inputs_.size());
   for (const ValueId input : open_inputs_) {
     dataflow::InputDeclaration& declared = options.values[std::string(model.name_of(input))];
     declared.has_shape = true;

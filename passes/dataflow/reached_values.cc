@@ -310,12 +310,12 @@ class Element {
   std::vector<double> samples_of(const Part& part, int variant) const;
   void charge_evaluation() const;
   double evaluate(bool forced);
-  double evaluate_part(const Part& part) const;
+  double evaluate_part(const Part& part);
 
   const Analysis& analysis_;
   int sums_;
   std::vector<Part> parts_;
-  std::vector<double> values_, given_, truths_;
+  std::vector<double> values_, given_, truths_, arguments_;
   bool too_large_ = false;
 };
 
@@ -671,7 +671,7 @@ std::vector<double> Element::samples_of(const Part& part, int variant) const {
   return samples;
 }
 
-double Element::evaluate_part(const Part& part) const {
+double Element::evaluate_part(const Part& part) {
   const auto operand = [&](std::size_t i) { return part.operands[i] == kNone ? kUnknown : values_[part.operands[i]]; };
   switch (part.kind) {
     case Kind::kSame:
@@ -687,14 +687,14 @@ double Element::evaluate_part(const Part& part) const {
     case Kind::kRemainder:
       return operand(1) == 0 ? kUnknown : operand(0) - operand(1) * std::floor(operand(0) / operand(1));
     case Kind::kFunction: {
-      std::vector<double> arguments;
+      arguments_.clear();
       bool unknown = false;
       for (std::size_t i = 0; i < part.operands.size(); ++i) {
-        arguments.push_back(operand(i));
-        unknown |= part.operands[i] != kNone && std::isnan(arguments.back());
+        arguments_.push_back(operand(i));
+        unknown |= part.operands[i] != kNone && std::isnan(arguments_.back());
       }
-      if (unknown) return in_spite_of_unknown(part.opcode, arguments).value_or(kUnknown);
-      return part.function({arguments, part.attributes});
+      if (unknown) return in_spite_of_unknown(part.opcode, arguments_).value_or(kUnknown);
+      return part.function({arguments_, part.attributes});
     }
     default:
       return kUnknown;
@@ -703,7 +703,7 @@ double Element::evaluate_part(const Part& part) const {
 
 void Element::charge_evaluation() const {
   std::uint64_t steps = 0;
-  for (const Part& part : parts_) steps += kStepsOfPart + part.attributes.size();
+  for (const Part& part : parts_) steps += kStepsOfPart + part.operands.size() + part.attributes.size();
   analysis_.meter().charge(steps);
 }
 

@@ -44,7 +44,7 @@ class ClassesOfSoftmaxAsTags : public Rule {
       return;
     // Floats may be probabilities that add up to 1 as well, unless they are called tags.
     if (!analysis.fact(target).dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool)) &&
-        !is_name_of_tags(analysis.model().name_of(target)))
+        !is_name_of_tags(telling_name(analysis, target)))
       return;
     out.report(
            loss.anchor,

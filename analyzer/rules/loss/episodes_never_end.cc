@@ -27,7 +27,7 @@ class EpisodesNeverEnd : public Rule {
     check_kept_at_end(view, out);
     ValueId flag = ValueId::kAbsent;
     for (const ValueId input : analysis.inputs(GraphId::kMain))
-      if (input != ValueId::kAbsent && is_named_end(view.model().name_of(input)) && analysis.users(input).empty())
+      if (input != ValueId::kAbsent && is_named_end(telling_name(analysis, input)) && analysis.users(input).empty())
         flag = input;
     if (flag == ValueId::kAbsent ||
         std::ranges::any_of(analysis.outputs(GraphId::kMain), [&](ValueId output) { return output == flag; }))
@@ -56,7 +56,7 @@ class EpisodesNeverEnd : public Rule {
   static void check_kept_at_end(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
     for (const ValueId flag : analysis.inputs(GraphId::kMain)) {
-      if (flag == ValueId::kAbsent || !is_named_end(view.model().name_of(flag))) continue;
+      if (flag == ValueId::kAbsent || !is_named_end(telling_name(analysis, flag))) continue;
       const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
       std::vector<NodeId> products;
       std::vector<ValueId> same{flag};

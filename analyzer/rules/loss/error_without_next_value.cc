@@ -111,7 +111,7 @@ class ErrorWithoutNextValue : public Rule {
   }
 
   static bool is_reward(const dataflow::Analysis& analysis, ValueId input) {
-    const std::string_view name = analysis.model().name_of(input);
+    const std::string_view name = telling_name(analysis, input);
     return has_ending(name, "reward") || has_ending(name, "rewards") || has_ending(name, "rew");
   }
 };

@@ -404,9 +404,8 @@ class LossDetachedFromParameters : public Rule {
   /// No known loss, but an output that is called one: an accuracy, a count of errors.
   static bool check_named(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
-    const Model& model = view.model();
     for (const ValueId output : one_float_outputs(analysis)) {
-      if (!names_loss(model.name_of(output))) continue;
+      if (!names_loss(telling_name(analysis, output))) continue;
       losses::GradientWays& ways = out.shared<losses::GradientWays>();
       if (const NodeId product = product_with_zero(ways.expressions(), output); product != NodeId::kNone) {
         out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by what is always 0",

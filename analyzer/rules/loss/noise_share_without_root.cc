@@ -135,8 +135,7 @@ class NoiseShareWithoutRoot : public Rule {
 
   static bool is_named_noise(const Expressions& expressions, ValueId value) {
     if (!is_input(expressions.analysis(), value)) return false;
-    const std::string_view name = expressions.analysis().model().name_of(value);
-    expressions.charge(name.size());
+    const std::string_view name = telling_name(expressions.analysis(), value);
     return name.find("noise") != std::string_view::npos || name == "eps" || name == "epsilon";
   }
 

@@ -76,9 +76,7 @@ class PolicyWithoutMinus : public Rule {
 
   static bool is_reward(const dataflow::Analysis& analysis, ValueId value) {
     if (value == ValueId::kAbsent || !is_input(analysis, value)) return false;
-    const std::string_view name = analysis.model().name_of(value);
-    analysis.meter().charge(name.size());
-    return is_named_reward(name);
+    return is_named_reward(telling_name(analysis, value));
   }
 
   static bool has_named_input(const dataflow::Analysis& analysis) {

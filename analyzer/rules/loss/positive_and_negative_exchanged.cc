@@ -87,9 +87,7 @@ class PositiveAndNegativeExchanged : public Rule {
 
   static Naming naming_of(const dataflow::Analysis& analysis, ValueId value) {
     if (value == ValueId::kAbsent || !is_input(analysis, value)) return Naming::kNeither;
-    const std::string_view name = analysis.model().name_of(value);
-    analysis.meter().charge(name.size());
-    return naming_of(name);
+    return naming_of(telling_name(analysis, value));
   }
 
   static bool has_named_inputs(const dataflow::Analysis& analysis) {

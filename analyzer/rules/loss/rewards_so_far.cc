@@ -104,7 +104,7 @@ class RewardsSoFar : public Rule {
     const DimPool& pool = call.facts().dims();
     const ValueId input = discounted(expressions, rewards).rewards;
     if (dims.size() < 2 || !pool.equal(dims.back(), dims[dims.size() - 2]) || input == ValueId::kAbsent ||
-        !is_input(call.analysis(), input) || !is_named_reward(call.model().name_of(input)))
+        !is_input(call.analysis(), input) || !is_named_reward(telling_name(call.analysis(), input)))
       return false;
     const auto extent = pool.as_constant(dims.back()).value_or(5);
     MatrixElements elements(expressions);
@@ -121,7 +121,7 @@ class RewardsSoFar : public Rule {
   static void check_sum(const Expressions& expressions, const NodeCall& call, const Discounted& summed, Reporter& out) {
     const ValueId rewards = summed.rewards;
     if (rewards == ValueId::kAbsent || !is_input(call.analysis(), rewards)) return;
-    bool is_reward = is_named_reward(call.model().name_of(rewards));
+    bool is_reward = is_named_reward(telling_name(call.analysis(), rewards));
     const bool has_powers = falls_as_powers(expressions, summed.powers);
     if (!is_reward && !has_powers) return;
     // Centred and scaled on the way to the logarithms of the probabilities.

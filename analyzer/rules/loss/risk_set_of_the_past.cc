@@ -32,10 +32,11 @@ class RiskSetOfThePast : public Rule {
       const auto sums = summed(expressions, call.operand(0).value());
       if (!sums || !sums->holds_earlier) return;
       const ValueId event = event_of(expressions, call.result());
-      const std::string_view key = call.model().name_of(sums->time);
+      const std::string_view key = telling_name(call.analysis(), sums->time);
       if (event == ValueId::kAbsent || event == sums->time) return;
       // Lists that are ranked by grades may have been observed in part.
-      if (!is_name_of_time(key) && (is_name_of_grade(key) || !is_name_of_event(call.model().name_of(event)))) return;
+      if (!is_name_of_time(key) && (is_name_of_grade(key) || !is_name_of_event(telling_name(call.analysis(), event))))
+        return;
       const Operand time(call.analysis(), sums->time);
       out.report(sums->node,
                  fmt::format("the sum of each sample holds those whose {0} is less: those at risk at a time "

@@ -100,7 +100,7 @@ class BytesNotScaled : public Rule {
     const auto dims = expressions.dims(picture);
     const DimPool& pool = expressions.analysis().facts().dims();
     if (dims.size() != 4 || (!pool.is_constant(dims[1], 3) && !pool.is_constant(dims[3], 3))) return false;
-    const std::string_view name = expressions.analysis().model().name_of(picture);
+    const std::string_view name = telling_name(expressions.analysis(), picture);
     constexpr std::array kNames{"image",    "images", "img",    "imgs",   "picture",
                                 "pictures", "photo",  "photos", "frames", "pixels"};
     return std::ranges::any_of(kNames, [&](std::string_view known) { return has_ending(name, known); });

@@ -124,15 +124,12 @@ class CentreAdded : public Rule {
 
   /// An input or a buffer of that name: "teacher.center", "centre".
   static bool is_known_as_centre(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMaxName = 64;
     const Model& model = expressions.analysis().model();
     if (!is_input(expressions.analysis(), value) && model.value(value).initializer == nullptr) return false;
-    std::string_view written = model.name_of(value);
+    std::string_view written = telling_name(expressions.analysis(), value);
     if (const std::size_t dot = written.find_last_of("./"); dot != std::string_view::npos)
       written = written.substr(dot + 1);
-    if (written.size() > kMaxName) return false;
     std::string name(written);
-    expressions.charge(name.size());
     for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
     return name == "center" || name == "centre" || name.ends_with("_center") || name.ends_with("_centre");
   }

@@ -113,7 +113,7 @@ class InvertedMask : public Rule {
     }
     const auto steps = step_mask(expressions, expressions.producer(hidden->condition));
     // A number of steps that come first may be of padding or of a prompt.
-    if (steps && is_named_length(analysis.model().name_of(steps->lengths)))
+    if (steps && is_named_length(telling_name(analysis, steps->lengths)))
       report_steps(call, *hidden,
                    fmt::format("the steps before the end that {} gives", Operand(analysis, steps->lengths).name()),
                    "hide from the end on: steps >= lengths", out);
@@ -176,7 +176,7 @@ class InvertedMask : public Rule {
     if (!has_named_mask(view.analysis())) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     for (const Kept& mean : kept_by_means(view, expressions, 0)) {
-      const auto keeps_ones = keeps_ones_by_name(view.model().name_of(mean.mask));
+      const auto keeps_ones = keeps_ones_by_name(telling_name(view.analysis(), mean.mask));
       if (!keeps_ones || *keeps_ones == mean.keeps_ones) continue;
       out.report(mean.node, fmt::format("the mean takes those where {} is {}, which by that name are to be left out",
                                         Operand(view.analysis(), mean.mask).name(), mean.keeps_ones ? 1 : 0))
@@ -200,7 +200,7 @@ class InvertedMask : public Rule {
     const auto parts = formula.parts();
     // Beside a mask of integers or one that is named so, a float input is data.
     const auto is_marked = [&](ValueId source) {
-      return keeps_ones_by_name(analysis.model().name_of(source)) ||
+      return keeps_ones_by_name(telling_name(analysis, source)) ||
              analysis.fact(source).dtypes.proves(DTypeSet::integers());
     };
     const bool has_marked = std::ranges::any_of(parts, [&](const Formula::Part& part) {
@@ -238,9 +238,8 @@ class InvertedMask : public Rule {
   }
 
   static bool has_named_mask(const dataflow::Analysis& analysis) {
-    const Model& model = analysis.model();
     return std::ranges::any_of(analysis.inputs(GraphId::kMain), [&](ValueId input) {
-      return input != ValueId::kAbsent && keeps_ones_by_name(model.name_of(input)).has_value();
+      return input != ValueId::kAbsent && keeps_ones_by_name(telling_name(analysis, input)).has_value();
     });
   }
 
@@ -260,7 +259,7 @@ class InvertedMask : public Rule {
             .fix("invert the mask in one of the two places");
         return;
       }
-    const auto keeps_ones = keeps_ones_by_name(analysis.model().name_of(scores->mask));
+    const auto keeps_ones = keeps_ones_by_name(telling_name(analysis, scores->mask));
     if (!keeps_ones || *keeps_ones != hides_ones) return;
     const std::string shown = escape_for_display(analysis.model().name_of(scores->mask));
     out.report(call.id(), fmt::format("{} hides {}, which by that name are {}", call.op_name(), hidden,

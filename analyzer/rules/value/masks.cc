@@ -34,7 +34,7 @@ bool is_mask(const Expressions& expressions, ValueId value, int depth) {
   value = before_stretch(expressions, value);
   const dataflow::Analysis& analysis = expressions.analysis();
   if (analysis.fact(value).dtypes.proves(DTypeSet(DType::kBool))) return true;
-  if (is_input(analysis, value) && is_named_mask(analysis.model().name_of(value))) return true;
+  if (is_input(analysis, value) && is_named_mask(telling_name(analysis, value))) return true;
   const NodeId node = expressions.producer(value);
   if (is_identity_matrix(expressions, value)) return true;
   if (expressions.op(node) == Opcode::kSub && expressions.is_number(expressions.operand(node, 0), 1))

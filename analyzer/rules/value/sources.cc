@@ -284,6 +284,14 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value) {
   return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
 }
 
+std::string_view telling_name(const dataflow::Analysis& analysis, ValueId value) {
+  constexpr std::size_t kLongest = 256, kLettersPerStep = 8;
+  const std::string_view name = analysis.model().name_of(value);
+  if (name.size() > kLongest) return {};
+  analysis.meter().charge(1 + name.size() / kLettersPerStep);
+  return name;
+}
+
 std::optional<double> number_of(const Operand& operand) {
   if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
   const Range& range = operand.fact().range;

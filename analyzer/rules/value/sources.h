@@ -34,6 +34,10 @@ ValueId before_stretch(const losses::Expressions& expressions, ValueId value);
 /// An input of the main graph, without a default.
 bool is_input(const dataflow::Analysis& analysis, ValueId value);
 
+/// The name of a value as a hint to what it holds: empty where it is longer than names that people give, so that it can
+/// be searched whenever it is met.
+std::string_view telling_name(const dataflow::Analysis& analysis, ValueId value);
+
 /// The number that all elements of a tensor are, as far as that is proven.
 std::optional<double> number_of(const Operand& operand);
 

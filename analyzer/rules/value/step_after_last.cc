@@ -53,8 +53,8 @@ class StepAfterLast : public Rule {
     const dataflow::Analysis& analysis = call.analysis();
     if (!is_input(analysis, value) || !analysis.fact(value).dtypes.proves(DTypeSet::integers()))
       return ValueId::kAbsent;
-    return is_named_length(analysis.model().name_of(value)) || counts_steps(expressions, value) ? value
-                                                                                                : ValueId::kAbsent;
+    return is_named_length(telling_name(analysis, value)) || counts_steps(expressions, value) ? value
+                                                                                              : ValueId::kAbsent;
   }
 
   static bool is_named_length(std::string_view name) {
