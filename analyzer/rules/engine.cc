@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -80,6 +81,9 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
   // Functions import opsets of their own, and each has its own entry of an operator that all of them use.
   std::map<std::tuple<NameId, NameId, const ops::OpEntry*>, std::vector<const Rule*>> rules_of;
   IdVector<OperatorId, const std::vector<const Rule*>*> wanted(model.operators.size());
+  std::vector<const Rule*> running;
+  std::ranges::copy_if(all_rules(), std::back_inserter(running),
+                       [&](const Rule* rule) { return selection.runs(rule->info()); });
   bool any = false;
   for (const OperatorId id : ids_below<OperatorId>(model.operators.size())) {
     const Operator& op = model.operators[id];
@@ -88,9 +92,8 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
     const auto [it, is_new] = rules_of.try_emplace({op.domain, op.name, entry});
     if (is_new) analysis.meter().charge(2 * all_rules().size() + (entry == nullptr ? kStepsOfUnknownName : 0));
     if (analysis.meter().is_spent()) return;
-    for (const Rule* rule : is_new ? all_rules() : std::span<const Rule* const>())
-      if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
-        it->second.push_back(rule);
+    for (const Rule* rule : is_new ? std::span<const Rule* const>(running) : std::span<const Rule* const>())
+      if (rule->wants(model.text(op.domain), model.text(op.name), entry)) it->second.push_back(rule);
     wanted[id] = &it->second;
     any = any || !it->second.empty();
   }

@@ -1,7 +1,9 @@
 #include "analyzer/rules/misspelt_operator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,9 +29,18 @@ std::string digits(std::string_view name) {
   return text;
 }
 
+/// Which letters a name in lower case has, one bit each.
+std::uint32_t letters(std::string_view lowered) {
+  std::uint32_t found = 0;
+  for (const char c : lowered)
+    if (c >= 'a' && c <= 'z') found |= std::uint32_t{1} << (c - 'a');
+  return found;
+}
+
 struct KnownName {
   const ContribSchema* schema;
   std::string lowered, numbered;
+  std::uint32_t letters;
 };
 
 /// Asked for each operator that nobody knows.
@@ -37,7 +48,7 @@ const std::vector<KnownName>& known_names() {
   static const std::vector<KnownName> names = [] {
     std::vector<KnownName> all;
     for (const ContribSchema& schema : contrib_schemas())
-      all.push_back({&schema, lower(schema.name), digits(schema.name)});
+      all.push_back({&schema, lower(schema.name), digits(schema.name), letters(lower(schema.name))});
     return all;
   }();
   return names;
@@ -50,12 +61,15 @@ std::string_view misspelt_operator(std::string_view domain, std::string_view nam
   std::string_view best;
   std::size_t nearest = name.size() >= kLong ? 3 : 2;  // none as far as this
   const std::string lowered = lower(name), numbered = digits(name);
+  const std::uint32_t own_letters = letters(lowered);
   for (const KnownName& known : known_names()) {
     const ContribSchema& schema = *known.schema;
     if (schema.domain != domain) continue;
     if (schema.name == name) return {};
     const std::size_t apart = std::max(schema.name.size(), name.size()) - std::min(schema.name.size(), name.size());
     if (apart >= nearest || known.numbered != numbered) continue;
+    // A slip takes one letter away and brings another at most.
+    if (static_cast<std::size_t>(std::popcount(known.letters ^ own_letters)) > 2 * (nearest - 1)) continue;
     const std::size_t far = edit_distance(known.lowered, lowered, nearest - 1);
     if (far >= nearest) continue;
     nearest = far;
