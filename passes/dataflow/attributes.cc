@@ -8,11 +8,6 @@
 #include "base/hash.h"
 
 namespace tensorlint::dataflow {
-namespace {
-
-bool by_name(const Attribute& a, const Attribute& b) { return a.name < b.name; }
-
-}  // namespace
 
 std::span<const Attribute> resolve_references(std::span<const Attribute> given, std::span<const Attribute> caller,
                                               std::vector<Attribute>& storage) {
@@ -33,14 +28,20 @@ std::span<const Attribute> resolve_references(std::span<const Attribute> given, 
 }
 
 std::vector<Attribute> with_defaults(std::span<const Attribute> given, std::span<const Attribute> defaults) {
-  // Of equal names the first counts.
-  std::vector<Attribute> all(given.begin(), given.end());
-  std::ranges::stable_sort(all, {}, &Attribute::name);
-  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  // Sorted by where they are: attributes are large. Of equal names the first counts.
+  const auto name = [](const Attribute* attribute) { return attribute->name; };
+  std::vector<const Attribute*> all;
+  all.reserve(given.size() + defaults.size());
+  for (const Attribute& attribute : given) all.push_back(&attribute);
+  std::ranges::stable_sort(all, {}, name);
+  const std::span<const Attribute* const> known(all.data(), all.size());  // no more memory is needed for the others
   for (const Attribute& fallback : defaults)
-    if (!std::binary_search(all.begin(), all.begin() + count, fallback, by_name)) all.push_back(fallback);
-  std::ranges::stable_sort(all, {}, &Attribute::name);
-  return all;
+    if (!std::ranges::binary_search(known, fallback.name, {}, name)) all.push_back(&fallback);
+  std::ranges::stable_sort(all, {}, name);
+  std::vector<Attribute> sorted;
+  sorted.reserve(all.size());
+  for (const Attribute* const attribute : all) sorted.push_back(*attribute);
+  return sorted;
 }
 
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
