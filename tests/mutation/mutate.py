@@ -36,6 +36,7 @@ SOURCES = ["passes/losses/*.cc", "passes/dataflow/*.cc", "analyzer/rules/*.cc", 
 LEFT_OUT = ["RandomPlacements.*"]
 PYTHON_TESTS = ["losses/losses_test.py", "soundness/coverage_test.py", "soundness/facts_hold_test.py", "fixes/fix_test.py", "cli/why_test.py", "cli/signatures_test.py"]
 QUICK = 0.05  # seconds
+WITHOUT_MUTANT = 3600  # seconds at most: all tests, or the longest with a list of what it reaches, on a busy machine
 MEMORY = 4 << 30
 PROGRAMS = ["tensorlint_tests", "tensorlint"]
 
@@ -266,7 +267,7 @@ class Tests:
 
     def of_gtest(self) -> list[Test]:
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            status, output = self.run([str(self.program), f"--gtest_filter={self.chosen}-{':'.join(LEFT_OUT)}", f"--gtest_output=json:{file.name}"], {}, 600)
+            status, output = self.run([str(self.program), f"--gtest_filter={self.chosen}-{':'.join(LEFT_OUT)}", f"--gtest_output=json:{file.name}"], {}, WITHOUT_MUTANT)
             if status != 0:
                 raise Trouble(f"the tests fail without a mutant:\n{output[-2000:]}")
             suites = json.loads(pathlib.Path(file.name).read_text()).get("testsuites", [])
@@ -297,7 +298,7 @@ class Tests:
             file = pathlib.Path(folder) / "reach"
             start = time.monotonic()
             command = test.command or [str(self.program), f"--gtest_filter={test.name}"]
-            status, output = self.run(command, {**test.environment, "TENSORLINT_REACH": str(file)}, 600)
+            status, output = self.run(command, {**test.environment, "TENSORLINT_REACH": str(file)}, WITHOUT_MUTANT)
             if status != 0:
                 raise Trouble(f"{test.name} fails without a mutant:\n{output[-2000:]}")
             if test.command:
