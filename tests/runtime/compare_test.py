@@ -415,6 +415,21 @@ class CompareTest(unittest.TestCase):
         recorded(path, self.folder / "last", inputs=given, values="y")
         self.refuses("none of the recorded values could be compared with their nodes: node `pool`: no window fits", self.folder / "last", model=path)
 
+    def test_a_signal_without_an_axis_of_parts_is_real(self) -> None:
+        """The specification asks for [batch, length, 1]; exported recognisers of speech leave the last axis out, and onnxruntime runs them."""
+        text = """<ir_version: 8, opset_import: ["": 17]>
+        g (float[B, 60] x) => (float[B, F, 5, 2] y)
+        <int64 step = {7}, float[8] window = {1, 2, 3, 4, 4, 3, 2, 1}> {
+          [frames] y = STFT <onesided = 1> (x, step, window)
+        }
+        """
+        path, out = self.folder / "stft.onnx", self.folder / "frames"
+        onnx.save(onnx.parser.parse_model(text), path)
+        recorded(path, out)
+        report = self.report(out, model=path)
+        self.assertIn(report["verdict"], ("identical", "explained"))
+        self.assertEqual([node["node"] for node in report["nodes"]], ["frames"])
+
     def test_sequences_without_steps_have_no_state(self) -> None:
         """ONNX leaves open what the last state of such a sequence is; onnxruntime gives 0."""
         draw = np.random.default_rng(0)

@@ -169,7 +169,8 @@ double terms_of_dft(Evaluation& e) {
 void stft(Evaluation& e) {
   const HostTensor signal = to_float64(e.operand(0), e.memory());
   HostTensor& result = e.result();
-  const auto parts = static_cast<std::size_t>(signal.extent(2)), samples = static_cast<std::size_t>(signal.extent(1));
+  const auto parts = signal.rank() == 2 ? std::size_t{1} : static_cast<std::size_t>(signal.extent(2)),
+             samples = static_cast<std::size_t>(signal.extent(1));
   const auto step = static_cast<std::size_t>(e.integer(1));
   const std::vector<double> window = e.has(2) ? e.numbers(2) : std::vector<double>{};  // none: of ones
   const std::size_t length = e.has(3) ? static_cast<std::size_t>(e.integer(3)) : e.has(2) ? window.size() : samples;
