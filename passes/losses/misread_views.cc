@@ -345,6 +345,7 @@ std::optional<AxisMistake> MisreadViews::pixels(NodeId node, std::span<const std
                                                 std::span<const std::size_t> y) const {
   const ValueId from = expressions_.operand(node, 0);
   const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  if (before.size() <= x[3] || after.size() <= y[2]) return std::nullopt;  // the meter is spent
   DimPool& pool = cone_.pool();
   const auto classes = pool.as_constant(before[x[1]]), height = pool.as_constant(before[x[2]]),
              width = pool.as_constant(before[x[3]]), places = pool.as_constant(after[y[1]]),
