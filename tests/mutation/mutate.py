@@ -6,7 +6,7 @@
 
 Every source is compiled once, with all its mutants in it as choices at run time (mutants.py, switch.h), and linked with the other
 objects of an up-to-date build. Each test is run once to see which mutants it reaches; then each mutant runs the tests that reach it,
-the quick ones first, until one fails, crashes or runs past its limit: killed. --python adds the Python tests listed in PYTHON_TESTS
+the quick ones first and the slow ones last, until one fails, crashes or runs past its limit: killed. --python adds the Python tests listed in PYTHON_TESTS
 for what survives. Mutants that change no behaviour are listed with the reason in equivalent.txt and left out of the score.
 Exit: 0 score at least --least percent, 1 below, 2 something is wrong.
 """
@@ -14,6 +14,7 @@ Exit: 0 score at least --least percent, 1 below, 2 something is wrong.
 import argparse
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import random
@@ -35,7 +36,7 @@ SOURCES = ["passes/losses/*.cc", "passes/dataflow/*.cc", "analyzer/rules/*.cc", 
 # Half a minute and more, about the placer's answers alone.
 LEFT_OUT = ["RandomPlacements.*"]
 PYTHON_TESTS = ["losses/losses_test.py", "soundness/coverage_test.py", "soundness/facts_hold_test.py", "fixes/fix_test.py", "cli/why_test.py", "cli/signatures_test.py"]
-QUICK = 0.05  # seconds
+QUICK, SLOW = 0.05, 1  # seconds
 WITHOUT_MUTANT = 3600  # seconds at most: all tests, or the longest with a list of what it reaches, on a busy machine
 MEMORY = 4 << 30
 PROGRAMS = ["tensorlint_tests", "tensorlint"]
@@ -310,12 +311,13 @@ class Tests:
     def killer(self, mutant: mutants.Mutant) -> tuple[str, bool]:
         """The test that fails with the mutant, or "" ; and whether any test reaches it."""
         reaching = [test for test in self.tests if self.reaches(test, mutant)]
-        for tests in ([t for t in reaching if t.seconds < QUICK], [t for t in reaching if t.seconds >= QUICK]):
+        for least, below in ((0, QUICK), (QUICK, SLOW), (SLOW, math.inf)):
+            tests = [test for test in reaching if least <= test.seconds < below]
             if not tests:
                 continue
             names = ":".join(test.name for test in tests)
             # A loaded machine is slow; a run starts with loading the program.
-            limit = 20 + 20 * sum(test.seconds for test in tests)
+            limit = 20 + 10 * sum(test.seconds for test in tests)
             status, output = self.run([str(self.program), "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={names}"], self.active(mutant), limit)
             if status != 0:
                 failed = re.search(r"\[  FAILED  \] ([^\s,]+)", output)
