@@ -75,7 +75,7 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
 
 /// Once for each round of edits: work for the input, like what is found out about the result.
 void charge_reading(const Model& model, const pipeline::Options& options) {
-  constexpr std::uint64_t kStepsPerByte = 4;
+  constexpr std::uint64_t kStepsPerByte = 16;
   if (options.analysis.meter != nullptr) options.analysis.meter->charge(kStepsPerByte * model.input_bytes);
 }
 

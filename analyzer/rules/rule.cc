@@ -367,7 +367,7 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
     last_is_omitted_ = false;
     return nullptr;
   }
-  if (const auto chosen = severities_(rule_->code)) severity = *chosen;
+  severity = severities_(rule_->code).value_or(std::min(severity, most_));
   if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
     last_ = nullptr;

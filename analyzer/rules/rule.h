@@ -175,8 +175,10 @@ class Reporter {
            std::size_t limit)
       : analysis_(analysis), places_(places), severities_(std::move(severities)), limit_(limit) {}
 
-  void set_rule(const RuleInfo& rule) {
+  /// `most`: no finding is said to be worse, but for what the user made of the rule.
+  void set_rule(const RuleInfo& rule, findings::Severity most = findings::Severity::kError) {
     rule_ = &rule;
+    most_ = most;
     last_ = nullptr;
   }
   FindingBuilder report(findings::Severity severity, NodeId node, std::string message);
@@ -233,6 +235,7 @@ class Reporter {
   Severities severities_;
   std::size_t limit_;
   const RuleInfo* rule_ = nullptr;
+  findings::Severity most_ = findings::Severity::kError;
   findings::Finding* last_ = nullptr;
   std::deque<findings::Finding> findings_;
   std::map<std::string_view, std::size_t> per_rule_;

@@ -64,7 +64,7 @@ bool ViolationReporter::report(const ViolationCase& violation) {
     if (FindingBuilder last = out_.last()) last.note("also here: " + violation.message());
     return false;
   }
-  out_.set_rule(rule->info());
+  out_.set_rule(rule->info(), violation.at.engines_differ ? findings::Severity::kWarning : findings::Severity::kError);
   const std::size_t omitted_before = out_.omitted().total();
   rule->report(violation, out_);
   previous_ = &violation.at;

@@ -354,14 +354,6 @@ void Inference::learn_equal(Dim a, Dim b) {
   out_.repeatable = false;
 }
 
-namespace {
-
-/// What a violation and its message take. A call that fails is inferred anew at each visit, with as many of them as it
-/// has operands.
-constexpr std::uint64_t kStepsOfViolation = 24;
-
-}  // namespace
-
 void Inference::fail(const Constraint& constraint, std::vector<int> operands, Message message) {
   const Aspect aspect = aspect_of(constraint.kind);
   facts().meter().charge(kStepsOfViolation);
@@ -372,13 +364,20 @@ void Inference::fail(const Constraint& constraint, std::vector<int> operands, Me
   out_.violations.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
 }
 
-void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness) {
-  const Aspect aspect = aspect_of(constraint.kind);
+void Inference::add_possible(Violation violation) {
   facts().meter().charge(kStepsOfViolation);
-  for (const int operand : operands)
-    if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
-  out_.violations.push_back(
-      {&constraint, Certainty::kMay, std::move(operands), std::move(message), std::move(witness)});
+  for (const int operand : violation.operands)
+    if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(violation.aspect())) return;
+  out_.violations.push_back(std::move(violation));
+}
+
+void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness) {
+  add_possible({&constraint, Certainty::kMay, std::move(operands), std::move(message), std::move(witness)});
+}
+
+void Inference::fails_somewhere(const Constraint& constraint, std::vector<int> operands, Message message,
+                                Message witness) {
+  add_possible({&constraint, Certainty::kMay, std::move(operands), std::move(message), std::move(witness), true});
 }
 
 void Inference::finish() {

@@ -110,11 +110,14 @@ class Inference {
   // are tainted in that aspect; go on with the best guess.
   void fail(const Constraint& constraint, std::vector<int> operands, Message message);
   void may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness);
+  /// Fails with some engines, which `witness` names; the results have to cover what the others give.
+  void fails_somewhere(const Constraint& constraint, std::vector<int> operands, Message message, Message witness);
   bool failed() const { return failed_; }
 
  private:
   friend void infer(const Application&, const OpEntry*, InferenceResult&);
   void finish();
+  void add_possible(Violation violation);
 
   const Application& call_;
   InferenceResult& out_;

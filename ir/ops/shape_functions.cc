@@ -97,8 +97,8 @@ std::optional<std::vector<int>> distinct_axes(Inference& in, std::span<const std
                                               const Constraint& range, const Constraint* duplicate) {
   return each_once(in, axes, rank, operand, range, [&](std::int64_t axis, std::int64_t before) {
     if (duplicate != nullptr)
-      in.may_fail(*std::exchange(duplicate, nullptr), {operand}, repeated_axis(axis, before, operand),
-                  {"the runtime refuses repeated axes, as numpy does (onnxruntime takes the axis once)"});
+      in.fails_somewhere(*std::exchange(duplicate, nullptr), {operand}, repeated_axis(axis, before, operand),
+                         {"the engine refuses repeated axes, as numpy does (onnxruntime takes the axis once)"});
     return true;
   });
 }

@@ -198,13 +198,18 @@ ArgumentList joined(const Values& values, std::string_view separator) {
 /// "{1}, {2} and {3}".
 ArgumentList operands_list(std::span<const int> operands);
 
+/// What a violation and its message take. A call that fails is inferred anew at each visit, with as many of them as it
+/// has operands.
+inline constexpr std::uint64_t kStepsOfViolation = 24;
+
 /// A constraint that does not hold for a call, as data.
 struct Violation {
   const Constraint* constraint = nullptr;
   Certainty certainty = Certainty::kMust;
   std::vector<int> operands;  ///< concerned ones, the culprit first
   Message message;
-  Message witness;  ///< kMay: a concrete case in which it fails
+  Message witness;              ///< kMay: a concrete case in which it fails
+  bool engines_differ = false;  ///< some run the call in every case; the witness says which do not
 
   ConstraintKind kind() const { return constraint->kind; }
   Aspect aspect() const { return aspect_of(constraint->kind); }

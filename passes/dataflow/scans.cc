@@ -19,13 +19,15 @@ const ops::Constraint kScanLengths{"scan_lengths", ops::ConstraintKind::kShapes,
 void Solver::check_scan_length(NodeId id, const AbstractValue& operand, int index, int first, Dim length, Dim trips) {
   DimPool& pool = facts_.dims();
   if (operand.taint.has(Aspect::kShape) || !pool.never_equal(length, trips)) return;
+  facts_.meter().charge(ops::kStepsOfViolation);
   const bool is_shorter = pool.bounds(pool.sub(length, trips)).hi < 0;
   record(id,
          {&kScanLengths,
           is_shorter ? ops::Certainty::kMust : ops::Certainty::kMay,
           {index, first},
           {"{} is scanned over {} elements, {} over {}", ops::OperandRef(first), trips, ops::OperandRef(index), length},
-          is_shorter ? ops::Message() : ops::Message("the runtime compares the lengths, as onnxruntime does")});
+          is_shorter ? ops::Message() : ops::Message("the engine compares the lengths, as onnxruntime does"),
+          !is_shorter});
 }
 
 /// A scan output, with the iterations along `axis`, has to have that axis.

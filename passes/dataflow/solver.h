@@ -148,6 +148,7 @@ class Solver {
   void record(NodeId id, ops::Violation violation);
   /// What no execution gets past.
   void record(NodeId id, const ops::Constraint& constraint, std::vector<int> operands, ops::Message message) {
+    facts_.meter().charge(ops::kStepsOfViolation);
     record(id, {&constraint, ops::Certainty::kMust, std::move(operands), std::move(message), {}});
   }
   Frame& frame() {

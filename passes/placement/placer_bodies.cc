@@ -16,13 +16,19 @@ void Placer::call_function(NodeId id, const Node& node, Bdd guard) {
   const Graph& graph = model_.graph(function);
   if (state(function).is_active) return give_up(id, guard, "the function calls itself");
   const auto given = model_.operands(node);
+  Meter& meter = analysis_.facts().meter();
+  meter.charge(graph.inputs.size());
   std::vector<Placed> operands(graph.inputs.size(), Placed{lattice_.unknown(), {}});
   for (std::size_t i = 0; i < std::min(operands.size(), given.size()); ++i) operands[i] = read(given[i]);
   const auto results = model_.results(node);
   const bool plain = model_.attributes(node).empty();
   if (plain) {
     for (const Summary& summary : state(function).summaries) {
-      if (summary.guard != guard || summary.operands != operands) continue;
+      meter.charge(1);
+      if (summary.guard != guard) continue;
+      const auto differs = std::ranges::mismatch(summary.operands, operands).in1;
+      meter.charge(static_cast<std::uint64_t>(differs - summary.operands.begin()) / 2);
+      if (differs != summary.operands.end()) continue;
       for (std::size_t r = 0; r < std::min(results.size(), summary.results.size()); ++r)
         set(results[r], summary.results[r], guard);
       return;
@@ -52,8 +58,9 @@ void Placer::call_function(NodeId id, const Node& node, Bdd guard) {
   }
   for (std::size_t r = 0; r < results.size(); ++r)
     set(results[r], r < summary.results.size() ? summary.results[r] : Placed{lattice_.unknown(), {}}, guard);
-  if (repeatable && state(function).summaries.size() < kMaxSummaries)
-    state(function).summaries.push_back(std::move(summary));
+  if (!repeatable || state(function).summaries.size() >= kMaxSummaries) return;
+  meter.keep(sizeof summary + (summary.operands.size() + summary.results.size()) * sizeof(Placed));
+  state(function).summaries.push_back(std::move(summary));
 }
 
 std::vector<Placed> Placer::outputs_of(GraphId body) {

@@ -39,7 +39,8 @@ ViolatingVisit* PlacementRecords::fail(NodeId id, Bdd fails, std::span<const Loo
 
 void PlacementRecords::note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Bdd first, Bdd now,
                                     Bdd inside) {
-  if (first == now) return;
+  if (first == now || changes_.contains({loop, result})) return;
+  meter_.charge(kStepsOfCondition);
   const auto where = lattice_.store().example(lattice_.store().and_(inside, lattice_.differs(first, now)));
   if (!where) return;
   changes_.emplace(std::pair(loop, result),

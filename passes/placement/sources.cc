@@ -161,6 +161,7 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
     const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
     for (std::size_t r = 0; r < rules.size() && !meter.is_spent(); ++r) {
       const PlacementRule& rule = rules[r];
+      meter.charge(1);  // a node without a name is compared with nothing
       const auto is_result = [&](ValueId value) {
         return value != ValueId::kAbsent && matches(rule.values, model.name_of(value), meter);
       };

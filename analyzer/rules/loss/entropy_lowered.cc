@@ -23,13 +23,13 @@ class EntropyLowered : public Rule {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    const std::vector<SignedTerm> terms = terms_of(expressions, outputs[0]);
-    for (const SignedTerm& entropy : terms) {
+    const std::vector<LossTerm> terms = loss_terms(expressions, outputs[0]);
+    for (const LossTerm& entropy : terms) {
       // The sum of p * log(p) is minus the entropy.
-      const ValueId scores = entropy.sign < 0 ? scores_of_entropy(expressions, entropy.value) : ValueId::kAbsent;
+      const ValueId scores = entropy.factor < 0 ? scores_of_entropy(expressions, entropy.value) : ValueId::kAbsent;
       if (scores == ValueId::kAbsent) continue;
-      for (const SignedTerm& gain : terms) {
-        if (gain.sign >= 0) continue;
+      for (const LossTerm& gain : terms) {
+        if (gain.factor >= 0) continue;
         const NodeId weighed = weighed_choice(expressions, gain.value, scores);
         if (weighed == NodeId::kNone) continue;
         out.report(expressions.producer(entropy.value),
@@ -43,38 +43,6 @@ class EntropyLowered : public Rule {
   }
 
  private:
-  struct SignedTerm {
-    ValueId value;
-    double sign;
-  };
-
-  /// All that is added up to a loss, through sums and means, each with its sign.
-  static std::vector<SignedTerm> terms_of(const Expressions& expressions, ValueId loss) {
-    constexpr std::size_t kMaxTerms = 48;
-    std::vector<SignedTerm> terms{{loss, 1}};
-    for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
-      const auto [value, sign] = terms[i];
-      const NodeId node = expressions.producer(value);
-      const Opcode opcode = expressions.op(node);
-      const auto numbered = with_number(expressions, node);
-      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
-      if (first == ValueId::kAbsent) continue;
-      if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || ops::keeps_elements(opcode) ||
-          opcode == Opcode::kCast) {
-        terms.push_back({first, sign});
-      } else if (opcode == Opcode::kNeg) {
-        terms.push_back({first, -sign});
-      } else if ((opcode == Opcode::kMul || opcode == Opcode::kDiv) && numbered &&
-                 (opcode == Opcode::kMul || !numbered->is_first)) {
-        terms.push_back({numbered->value, sign * numbered->number});
-      } else if ((opcode == Opcode::kAdd || opcode == Opcode::kSub) && second != ValueId::kAbsent) {
-        terms.push_back({first, sign});
-        terms.push_back({second, opcode == Opcode::kSub ? -sign : sign});
-      }
-    }
-    return terms;
-  }
-
   /// What probabilities, or their logarithms, are normalised from, however often.
   static ValueId scores_of(const Expressions& expressions, ValueId value, bool logarithms) {
     constexpr int kMaxTimes = 3;

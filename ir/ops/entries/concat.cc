@@ -40,6 +40,15 @@ void concat_elements(Inference& in, std::size_t axis) {
     extents.push_back(std::move(*operand));
   }
   if (!followed) return;
+  // Of thousands without elements nothing is taken, in no block.
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (element_total(extents[i]) == 0) continue;
+    contents[kept] = contents[i];
+    std::swap(extents[kept++], extents[i]);
+  }
+  contents.resize(kept);
+  extents.resize(kept);
   Dims integers;
   std::vector<double> numbers;
   std::size_t outer = 1;

@@ -166,14 +166,14 @@ void lrn(Inference& in) {
   if (size < 1) {
     in.fail(kLrnRange, {}, {"{} of LRN is {}, at least 1 needed", AttributeName("size"), size});
   } else if (size % 2 == 0) {
-    in.may_fail(kLrnRange, {}, {"{} of LRN is {}, an even number of channels", AttributeName("size"), size},
-                {"the runtime is onnxruntime, which takes odd sizes only"});
+    in.fails_somewhere(kLrnRange, {}, {"{} of LRN is {}, an even number of channels", AttributeName("size"), size},
+                       {"the engine is onnxruntime, which takes odd sizes only"});
   }
   for (const auto& [name, fallback] : {std::pair("alpha", 1e-4), std::pair("beta", 0.75)}) {
     const double value = in.float_attribute(name, fallback);
     if (value > 0) continue;
-    in.may_fail(kLrnRange, {}, {"{} of LRN is {}, which is not above 0", AttributeName(name), value},
-                {"the runtime is onnxruntime, which takes positive factors only"});
+    in.fails_somewhere(kLrnRange, {}, {"{} of LRN is {}, which is not above 0", AttributeName(name), value},
+                       {"the engine is onnxruntime, which takes positive factors only"});
     break;
   }
 }

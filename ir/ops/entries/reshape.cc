@@ -35,6 +35,7 @@ struct Target {
 
 /// Two products without the factors that both have.
 void cancel(const DimPool& pool, Dims& a, Dims& b) {
+  pool.shared_meter()->charge(a.size() * b.size());  // an attribute may list any number
   for (auto it = a.begin(); it != a.end();) {
     const auto same = std::find_if(b.begin(), b.end(), [&](Dim dim) { return pool.equal(dim, *it); });
     // An extent 0 has to stay: it decides the product.

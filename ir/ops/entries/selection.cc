@@ -62,8 +62,8 @@ void arg_extreme(Inference& in) {
   const auto is_empty = [&](Dim dim) { return in.dims().bounds(dim).hi <= 0; };
   // Where there is nothing to give, runtimes need no element either.
   if (is_empty(extent) && std::count_if(data->begin(), data->end(), is_empty) == 1) {
-    in.may_fail(kArgElements, {0}, {"axis {} of {} has no elements to choose from", Axis(*axis), OperandRef(0)},
-                {"the runtime refuses that, as numpy does (onnxruntime gives a tensor without elements)"});
+    in.fails_somewhere(kArgElements, {0}, {"axis {} of {} has no elements to choose from", Axis(*axis), OperandRef(0)},
+                       {"the engine refuses that, as numpy does (onnxruntime gives a tensor without elements)"});
     return;
   }
   if (keeps != 0 && keeps != 1) return;  // onnxruntime removes the axis, the reference implementation keeps it
@@ -231,9 +231,9 @@ void compress(Inference& in) {
   in.set_range(0, in.operand(0).range);
   const auto data = in.shape(0), condition = in.shape(1);
   if (condition && condition->size() != 1)
-    in.may_fail(kCompressCondition, {1},
-                {"the condition {} has rank {}, it has to be a list", OperandRef(1), condition->size()},
-                {"the runtime refuses that, as numpy does (onnxruntime takes the elements in their order)"});
+    in.fails_somewhere(kCompressCondition, {1},
+                       {"the condition {} has rank {}, it has to be a list", OperandRef(1), condition->size()},
+                       {"the engine refuses that, as numpy does (onnxruntime takes the elements in their order)"});
   const auto axis = in.int_attribute("axis");
   std::optional<int> along;
   if (axis && data) {

@@ -71,8 +71,8 @@ void array_feature_extractor(Inference& in) {
   for (const Dim element : *elements) {
     // Unlike Gather's, these indices do not count from the back. Only onnxruntime looks.
     if (!element.is_unknown() && pool.bounds(element).hi < 0) {
-      in.may_fail(kFeatureIndex, {1, 0}, {"index {} in {} is negative", Index(element), OperandRef(1)},
-                  {"the runtime checks indices, as onnxruntime does"});
+      in.fails_somewhere(kFeatureIndex, {1, 0}, {"index {} in {} is negative", Index(element), OperandRef(1)},
+                         {"the engine checks indices, as onnxruntime does"});
       return;
     }
     if (pool.bounds(element).lo < extent.hi) continue;
@@ -127,8 +127,8 @@ void scaler(Inference& in) {
     return;
   }
   if (offsets != scales)
-    in.may_fail(kScalerTable, {}, {"Scaler has {} offsets and {} scales", offsets, scales},
-                {"the runtime is onnxruntime, which takes lists of one length only"});
+    in.fails_somewhere(kScalerTable, {}, {"Scaler has {} offsets and {} scales", offsets, scales},
+                       {"the engine is onnxruntime, which takes lists of one length only"});
 }
 
 void normalizer(Inference& in) {
