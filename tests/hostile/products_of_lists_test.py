@@ -1,5 +1,5 @@
 """Two lists that are gone through together: blocks of a Concat and its operands, extents and the shape that is asked for, inputs of a function and
-its visits, carried values and the iterations in which they move, nodes and the rows of a placement file."""
+its visits, carried values and the iterations in which they move."""
 
 import unittest
 

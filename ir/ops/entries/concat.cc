@@ -34,21 +34,14 @@ void concat_elements(Inference& in, std::size_t axis) {
     const auto shape = in.shape(i);
     auto operand = shape ? followed_extents(pool, *shape) : std::nullopt;
     if (!operand) return;
-    contents.push_back(content_of(in, i));
-    followed = followed || contents.back() != nullptr;
-    floats = floats || (contents.back() != nullptr && !contents.back()->floats.empty());
+    const Content* content = content_of(in, i);
+    followed = followed || content != nullptr;
+    floats = floats || (content != nullptr && !content->floats.empty());
+    if (element_total(*operand) == 0) continue;  // of thousands of these nothing is taken, in no block
+    contents.push_back(content);
     extents.push_back(std::move(*operand));
   }
   if (!followed) return;
-  // Of thousands without elements nothing is taken, in no block.
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    if (element_total(extents[i]) == 0) continue;
-    contents[kept] = contents[i];
-    std::swap(extents[kept++], extents[i]);
-  }
-  contents.resize(kept);
-  extents.resize(kept);
   Dims integers;
   std::vector<double> numbers;
   std::size_t outer = 1;
