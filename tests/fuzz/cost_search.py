@@ -563,6 +563,8 @@ def main():
                     seeds.append(data)
     if not seeds:
         sys.exit("no models to begin with")
+    if not os.access(TOOL, os.X_OK):
+        sys.exit(f"there is no program {TOOL}")
     arguments.found.mkdir(parents=True, exist_ok=True)
     print(f"{len(seeds)} models, seed {arguments.seed}", flush=True)
     results: multiprocessing.Queue = multiprocessing.Queue()

@@ -1,10 +1,11 @@
 """Two lists that are gone through together: blocks of a Concat and its operands, extents and the shape that is asked for, inputs of a function and
-its visits, carried values and the iterations in which they move."""
+its visits, carried values and the iterations in which they move, rows of a placement file and nodes."""
 
 import unittest
 
+import hostile_test
 import wire
-from promise import PromiseTest
+from promise import LARGEST, PromiseTest
 from visits_and_probes_test import some_names
 
 TEXT = '<ir_version: 10, opset_import: ["": 21, "l": 1]{more}>\n'
@@ -59,6 +60,16 @@ y=Loop(T,C,t)<body=b(I,K,a)=>(K,a){{{inner} r=Loop(T,C,t)<body=e(I2,K2,a2)=>(K2,
 y=Loop(T,C,t)<body=b(I_,K_,a_)=>(K_,a_){{p=Loop(I_,C,t)<body=q(j_,d_,L_)=>(d_,L_){{}}> {loop}}}>}}
 """
         self.run_within_promise(text.encode(), "check", "check --placement runtime", name="m.onnxtxt")
+
+    def test_rows_of_a_placement_file_for_each_node(self):
+        rows = self.folder / "rows.toml"
+        rows.write_text("place=[" + ",".join(['{device="a",nodes="x"}'] * 2800) + "]\n")
+        model = self.folder / "m.onnxtxt"
+        model.write_text(TEXT.format(more="") + "g(float x)=>(x){" + "=A()" * 16_300 + "}\n")
+        for options, is_more_than_allowed in (["--placement-file", rows], True), ([], False):
+            result = hostile_test.run(["check", *options, model])
+            self.assert_kept(result, LARGEST)
+            self.assertEqual(b"only a part was examined" in result.output, is_more_than_allowed)
 
 
 if __name__ == "__main__":
