@@ -73,10 +73,23 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
   copy_to(end);
 }
 
-/// Once for each round of edits: work for the input, like what is found out about the result.
+/// The bodies around the innermost one, and it.
+std::size_t depth_of(const Model& model) {
+  std::vector<std::size_t> depths(model.graphs.size());
+  for (const GraphId id : model.graphs.ids()) {
+    const Graph& graph = model.graph(id);
+    if (graph.kind == GraphKind::kSubgraph)
+      depths[static_cast<std::size_t>(id)] = 1 + depths[static_cast<std::size_t>(graph.parent)];
+  }
+  return depths.empty() ? 0 : *std::ranges::max_element(depths);
+}
+
+/// Once for each round of edits: work for the input, like what is found out about the result. A text of bodies within
+/// bodies is gone through, and names are looked for, at each depth.
 void charge_reading(const Model& model, const pipeline::Options& options) {
   constexpr std::uint64_t kStepsPerByte = 16;
-  if (options.analysis.meter != nullptr) options.analysis.meter->charge(kStepsPerByte * model.input_bytes);
+  if (options.analysis.meter != nullptr)
+    options.analysis.meter->charge((kStepsPerByte + depth_of(model)) * model.input_bytes);
 }
 
 Result<EditedModel> read_again(Result<Model> model, EditedBytes edited, std::string_view bytes,

@@ -147,7 +147,11 @@ std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const Abs
   const bool is_exact = kept->is_exact();
   if (!is_exact)
     for (AbstractValue& value : given) value.fact = any_floating_value(facts_, value.fact);
-  if (const std::vector<AbstractValue>* known = kept->find(given)) return *known;
+  std::uint64_t compared = 0;
+  const std::vector<AbstractValue>* known = kept->find(given, compared);
+  constexpr std::uint64_t kStepsOfLookup = 32;
+  facts_.meter().charge(kStepsOfLookup + compared / 4);
+  if (known != nullptr) return *known;
   const std::uint32_t checkpoint = facts_.dims().checkpoint();
   std::vector<FactId> before;
   const auto exchange_captures = [&](auto replacement) {

@@ -18,9 +18,13 @@ BodyCache::BodyCache(const Model& model, const BodiesByGraph& bodies)
       first_visits_(model.graphs.size()),
       room_(std::max<std::size_t>(kRoomAtLeast, kRoomPerNode * model.nodes.size())) {}
 
-const std::vector<AbstractValue>* BodyCache::Body::find(std::span<const AbstractValue> given) const {
-  for (const Visit& visit : visits)
-    if (std::ranges::equal(visit.given, given)) return &visit.outputs;
+const std::vector<AbstractValue>* BodyCache::Body::find(std::span<const AbstractValue> given,
+                                                        std::uint64_t& compared) const {
+  for (const Visit& visit : visits) {
+    const auto [known, differs] = std::ranges::mismatch(visit.given, given);
+    compared += 1 + static_cast<std::uint64_t>(differs - given.begin());
+    if (known == visit.given.end() && differs == given.end()) return &visit.outputs;
+  }
   return nullptr;
 }
 

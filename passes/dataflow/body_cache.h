@@ -26,8 +26,9 @@ class BodyCache {
     std::vector<ValueId> captures;  ///< values of other graphs that the body, or what is nested in it, reads
     std::vector<Visit> visits;
 
-    /// The outputs of the visit that was given this; null where there is none.
-    const std::vector<AbstractValue>* find(std::span<const AbstractValue> given) const;
+    /// The outputs of the visit that was given this; null where there is none. Adds the values that were compared to
+    /// `compared`.
+    const std::vector<AbstractValue>* find(std::span<const AbstractValue> given, std::uint64_t& compared) const;
     /// States of loops around it multiply, mostly in their ranges: visits after the first few are to take any floating
     /// value, so that they repeat.
     bool is_exact() const { return visits.size() < kExactVisits; }

@@ -98,6 +98,7 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
 
 /// What comes after an If for the results of one branch: speculatively, with nothing recorded.
 Solver::Speculation Solver::follow_branch(std::span<const AbstractValue> results, std::span<const NodeId> nodes) {
+  facts_.meter().charge(current_.size() / 2);
   const IdVector<ValueId, AbstractValue> values = current_;
   const EqualityScope::Checkpoint equalities = equalities_.checkpoint();
   const int conditional = std::exchange(conditional_, 0);

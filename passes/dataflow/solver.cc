@@ -56,7 +56,14 @@ void Solver::run() {
   const Graph& main = model_.graph(GraphId::kMain);
   for (const ValueId input : main.inputs) current_[input] = {initial_facts_.input(input), {}};
   NodeOrders orders = order_all_nodes(model_);
-  for (const GraphId id : model_.graphs.ids()) state(id).order = std::move(orders[id]);
+  std::size_t early_uses = 0;
+  for (const GraphId id : model_.graphs.ids()) {
+    early_uses += orders[id].early_uses.size();
+    state(id).order = std::move(orders[id]);
+  }
+  // Probes run again and again, also over nodes that they do not visit.
+  constexpr std::uint64_t kStepsOfEarlyUse = 32;
+  facts_.meter().charge(model_.nodes.size() + kStepsOfEarlyUse * early_uses);
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
   out_.visits_ = budget_.spent();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,7 @@ class Summaries {
   struct Summary {
     std::vector<AbstractValue> operands, outputs;
     NodeId call;
+    std::uint64_t attributes;  // their hash
   };
   const std::vector<Summary>& of(GraphId function) const { return known_[static_cast<std::size_t>(function)]; }
 

@@ -59,6 +59,7 @@ void Placer::visit_graph(GraphId id, Bdd guard) {
     const Bdd place = home(initializer);
     set(initializer, {place, symbols_.open(initializer)}, guard);
   }
+  analysis_.facts().meter().charge(nodes.cyclic.size());
   for (const NodeId node : nodes.cyclic)
     for (const ValueId result : model_.results(model_.node(node))) set(result, {lattice_.unknown(), {}}, guard);
   for (const NodeId node : nodes.nodes) visit_node(node, guard);

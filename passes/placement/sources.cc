@@ -153,6 +153,12 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
   Meter& meter = analysis.facts().meter();
   reserve(model);
   std::vector<bool> used(rules.size());
+  // Looked up once for each row: there may be many devices.
+  std::vector<std::optional<int>> devices(rules.size());
+  const auto device_of = [&](std::size_t rule) {
+    if (!devices[rule]) devices[rule] = number(rules[rule].device);
+    return *devices[rule];
+  };
   const bool any_module =
       std::any_of(rules.begin(), rules.end(), [](const PlacementRule& rule) { return !rule.modules.empty(); });
   for (const NodeId id : model.nodes.ids()) {
@@ -173,7 +179,7 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
       if (!found) continue;
       used[r] = true;
       // Control flow and calls run nowhere themselves: their bodies' nodes have names of their own.
-      if (!is_transfer(model, model.op(node))) place_node(id, number(rule.device), SourceKind::kPlacementFile);
+      if (!is_transfer(model, model.op(node))) place_node(id, device_of(r), SourceKind::kPlacementFile);
     }
   }
   for (const ValueId id : model.values.ids(kFirstValue)) {
@@ -183,7 +189,7 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
       if (meter.is_spent()) return;
       if (!matches(rules[r].values, model.text(value.name), meter)) continue;
       used[r] = true;
-      place_value(id, number(rules[r].device), SourceKind::kPlacementFile);
+      place_value(id, device_of(r), SourceKind::kPlacementFile);
     }
   }
   // A file for many models may have rows for others.
