@@ -13,11 +13,46 @@ endfunction()
 
 # Most of the time that is left goes to templates of the standard library, which files that are compiled together instantiate
 # once. Fewer functions are inlined in large units: inference, the graph and the reader, with which `check` took more instructions, are
-# compiled file by file.
+# compiled file by file. CMake's own UNITY_BUILD names files by their whole paths, so that a compiler cache shared no unit between checkouts.
 #
 #   tensorlint_compile_together(TARGET)
+#
+# Not: what is generated, has options or definitions of its own, or is left out by SKIP_UNITY_BUILD_INCLUSION.
 function(tensorlint_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENSORLINT_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8)
+  if(TENSORLINT_UNITY_BUILD)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL tensorlint_write_units ${target})")  # once all properties of its files are set
+  endif()
+endfunction()
+
+function(tensorlint_write_units target)
+  set(files_each 8)
+  get_target_property(sources ${target} SOURCES)
+  set(together)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE)
+    cmake_path(IS_PREFIX CMAKE_BINARY_DIR ${source} is_generated)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    if(NOT is_generated AND NOT options AND NOT definitions AND NOT alone AND source MATCHES "[.]cc$")
+      list(APPEND together ${source})
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  set(begin 0)
+  while(begin LESS count)
+    list(SUBLIST together ${begin} ${files_each} unit)
+    set(text "")
+    foreach(source IN LISTS unit)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/units/${target}_${begin}.cc)
+    file(CONFIGURE OUTPUT ${path} CONTENT "${text}" @ONLY)
+    set_source_files_properties(${unit} PROPERTIES HEADER_FILE_ONLY ON)
+    target_sources(${target} PRIVATE ${path})
+    math(EXPR begin "${begin} + ${files_each}")
+  endwhile()
 endfunction()
 
 # A room is a folder that holds one stage of the way from file to report, a target of its own. It links to the rooms it

@@ -54,5 +54,3 @@ void check(std::string_view bytes) {
 }
 
 }  // namespace tensorlint::fuzz
-
-TENSORLINT_FUZZER(tensorlint::fuzz::check)

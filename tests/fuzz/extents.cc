@@ -206,22 +206,3 @@ std::string with_other_extents(std::string_view model, std::mt19937_64& random) 
 }
 
 }  // namespace tensorlint::fuzz
-
-#ifdef TENSORLINT_LIBFUZZER
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t largest);
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t largest,
-                                               unsigned seed);
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t largest,
-                                               unsigned seed) {
-  std::mt19937_64 random(seed);
-  if (random() % 3 == 0) {
-    const std::string_view model(reinterpret_cast<const char*>(data), size);
-    const std::string changed = tensorlint::fuzz::with_other_extents(model, random);
-    if (changed != model && changed.size() <= largest) {
-      std::memcpy(data, changed.data(), changed.size());
-      return changed.size();
-    }
-  }
-  return LLVMFuzzerMutate(data, size, largest);
-}
-#endif

@@ -34,5 +34,3 @@ void fix(std::string_view bytes) {
 }
 
 }  // namespace tensorlint::fuzz
-
-TENSORLINT_FUZZER(tensorlint::fuzz::fix)

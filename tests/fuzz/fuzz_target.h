@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -36,15 +35,3 @@ inline void require(bool holds, const char* promise) {
 }
 
 }  // namespace tensorlint::fuzz
-
-/// In a build for libFuzzer the one target of the program; nothing in the replay program, which has all of them.
-#ifdef TENSORLINT_LIBFUZZER
-#define TENSORLINT_FUZZER(target)                                                     \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { \
-    target({reinterpret_cast<const char*>(data), size});                              \
-    return 0;                                                                         \
-  }
-#else
-#define TENSORLINT_FUZZER(target)
-#endif

@@ -33,5 +33,3 @@ void onnx_reader(std::string_view bytes) {
 }
 
 }  // namespace tensorlint::fuzz
-
-TENSORLINT_FUZZER(tensorlint::fuzz::onnx_reader)

@@ -19,5 +19,3 @@ void text_reader(std::string_view bytes) {
 }
 
 }  // namespace tensorlint::fuzz
-
-TENSORLINT_FUZZER(tensorlint::fuzz::text_reader)

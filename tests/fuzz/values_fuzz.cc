@@ -50,5 +50,3 @@ void values(std::string_view bytes) {
 }
 
 }  // namespace tensorlint::fuzz
-
-TENSORLINT_FUZZER(tensorlint::fuzz::values)

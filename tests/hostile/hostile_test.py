@@ -38,12 +38,27 @@ class Result:
         self.code, self.cpu, self.output, self.errors, self.memory = code, cpu, output, errors, memory
 
 
+# Neighbours on the same processor make single runs up to three times as long: of those that seem slow, the least of three counts.
+SEEMS_SLOW, ATTEMPTS = 0.8, 3
+WRITES_NOTHING = {"check", "contract", "show", "why"}
+
+
 def run(arguments, seconds=60):
     """Runs tensorlint; processor time and the most memory, in bytes, are those of the process and what it started."""
+    words = list(map(str, arguments))
+    result = run_once(words, seconds)
+    if words and (words[0] in WRITES_NOTHING or "--diff" in words):
+        for _ in range(ATTEMPTS - 1):
+            if SEEMS_SLOW < result.cpu < seconds:
+                result = min(result, run_once(words, seconds), key=lambda each: each.cpu)
+    return result
+
+
+def run_once(words, seconds):
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
                    (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
-        pid = os.posix_spawn(BINARY, [BINARY, *map(str, arguments)], os.environ, file_actions=actions)
+        pid = os.posix_spawn(BINARY, [BINARY, *words], os.environ, file_actions=actions)
         timer = threading.Timer(seconds, os.kill, (pid, signal.SIGKILL))
         timer.start()
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

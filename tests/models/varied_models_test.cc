@@ -39,12 +39,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExpected = "tests/models/varied_models.expected.txt";
-// Chosen for three quarters of a minute of one core. Of the programs' exports, which are alike, every one is looked at,
-// and each so many-th is varied; of the variations of a model each so many-th is made, of a rule's fixture more than of
-// others.
+// Chosen for a minute and a half of one core. Of the programs' exports, which are alike, every one is looked at, and
+// each so many-th is varied; of the variations of a model each so many-th is made.
 constexpr std::size_t kVariedProgram = 12;
-constexpr std::size_t kVariedFixture = 3;
-constexpr std::size_t kVariedOther = 8;
+constexpr std::size_t kVariation = 8;
 constexpr std::size_t kMostNodes = 40;       // of a model that is varied
 constexpr std::size_t kMostBytes = 100'000;  // of a file: weights show nothing more
 constexpr std::size_t kStride = stride(15);
@@ -620,9 +618,9 @@ std::string text_of(const std::string& folder) {
   std::string text;
   std::size_t number = 0;
   std::uint64_t steps = 0;
-  const bool programs = folder.starts_with("tests/models/programs"), fixtures = folder.starts_with("tests/rules");
+  const bool programs = folder.starts_with("tests/models/programs");
   for (const fs::path& path : models_in(folder)) {
-    const std::size_t stride = fixtures ? kVariedFixture : programs && number % kVariedProgram != 0 ? 0 : kVariedOther;
+    const std::size_t stride = programs && number % kVariedProgram != 0 ? 0 : kVariation;
     if (number++ % kStride == 0) text += lines_of(path, stride, steps);
   }
   if (kStride == 1) text += fmt::format("{}/: {} steps\n", folder, steps);

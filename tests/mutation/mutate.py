@@ -126,7 +126,7 @@ class Build:
         self.together: dict[str, list[str]] = {}
         for entry in json.loads(commands.read_text()):
             unit = pathlib.Path(entry["file"])
-            files = re.findall(r'^#include "(/.*)"$', unit.read_text(), re.MULTILINE) if unit.parent.name == "Unity" else []
+            files = [str(ROOT / name) for name in re.findall(r'^#include "(.*)"$', unit.read_text(), re.MULTILINE)] if unit.parent.name == "units" else []
             for file in files or [entry["file"]]:
                 self.commands[file] = entry["command"]
                 self.together[file] = files
