@@ -44,7 +44,7 @@ namespace {
 namespace fs = std::filesystem;
 using passes::Pass;
 
-constexpr std::size_t kEach = stride(60);
+constexpr std::size_t kEach = stride(24);
 
 /// What is left to a model of its allowance, in steps or bytes; the rest is taken before it is analysed.
 struct Room {

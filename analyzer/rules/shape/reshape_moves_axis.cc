@@ -129,19 +129,19 @@ class ReshapeMovesAxis : public Rule {
       if (const auto extent = pool.as_constant(dim)) x.push_back(*extent);
     for (const Dim dim : after)
       if (const auto extent = pool.as_constant(dim)) y.push_back(*extent);
-    if (x.size() < 3 || x.size() != y.size() || x == y) return std::nullopt;
-    // The last axis becomes the first of the others, or the other way round. Past axes of one element, or with one,
-    // nothing moves.
-    const auto moves = [](std::int64_t axis, std::int64_t a, std::int64_t b) {
-      return axis != 1 && (a != 1 || b != 1);
+    // Past axes of one element, or with one, nothing moves.
+    const auto without_ones = [](std::vector<std::int64_t> extents) {
+      std::erase(extents, 1);
+      return extents;
     };
+    if (x.size() < 3 || x.size() != y.size() || without_ones(x) == without_ones(y)) return std::nullopt;
+    // The last axis becomes the first of the others, or the other way round.
     std::vector<std::int64_t> forward = x, backward = x;
     std::rotate(forward.end() - 3, forward.end() - 1, forward.end());
     std::rotate(backward.end() - 3, backward.end() - 2, backward.end());
     const std::size_t rank = before.size();
-    const std::span<const std::int64_t, 3> last = std::span(x).last<3>();
-    if (y == forward && moves(last[2], last[0], last[1])) return Moved{rank - 1, rank - 3};
-    if (y == backward && moves(last[0], last[1], last[2])) return Moved{rank - 3, rank - 1};
+    if (y == forward) return Moved{rank - 1, rank - 3};
+    if (y == backward) return Moved{rank - 3, rank - 1};
     return std::nullopt;
   }
 
