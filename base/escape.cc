@@ -35,16 +35,24 @@ bool is_deceptive(std::uint32_t c) {
          (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
-std::string visible(std::uint32_t c) {
+void add_hexadecimal(std::string& text, std::uint32_t number, std::uint32_t digits) {
+  while (digits-- > 0) text += "0123456789abcdef"[number >> 4U * digits & 0xfU];
+}
+
+void add_visible(std::string& text, std::uint32_t c) {
   switch (c) {
     case '\n':
-      return "\\n";
+      text += "\\n";
+      break;
     case '\t':
-      return "\\t";
+      text += "\\t";
+      break;
     case '\r':
-      return "\\r";
+      text += "\\r";
+      break;
     default:
-      return c < 0x10000 ? fmt::format("\\u{:04x}", c) : fmt::format("\\U{:08x}", c);
+      text += c < 0x10000 ? "\\u" : "\\U";
+      add_hexadecimal(text, c, c < 0x10000 ? 4 : 8);
   }
 }
 
@@ -70,30 +78,29 @@ std::string shortened(std::string text, std::size_t limit) {
 }  // namespace
 
 std::string escape_for_display(std::string_view text, std::size_t limit) {
-  if (is_plain(text)) return shortened(std::string(text), limit);
-  // A hostile text may be long: what the shortening drops is not worth escaping.
-  const bool huge = text.size() > 16 * limit + 64;
+  // What the shortening drops is not escaped: a character becomes no shorter.
+  const bool is_long = text.size() > 2 * limit + 16;
+  const std::string_view head = is_long ? text.substr(0, limit + 8) : text,
+                         tail = is_long ? text.substr(text.size() - limit / 4 - 8) : std::string_view();
   std::string escaped;
-  const auto add = [&escaped](std::string_view part) {
-    while (!part.empty()) {
+  if (is_plain(head) && is_plain(tail)) return shortened(escaped.append(head).append(tail), limit);
+  const auto add = [&escaped](std::string_view part, std::size_t most) {
+    while (!part.empty() && escaped.size() < most) {
       const CodePoint point = decode(part);
       const std::size_t length = point.length == 0 ? 1 : point.length;
       if (point.length == 0) {
-        escaped += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(part.front()));
+        escaped += "\\x";
+        add_hexadecimal(escaped, static_cast<std::uint8_t>(part.front()), 2);
       } else if (is_deceptive(point.value)) {
-        escaped += visible(point.value);
+        add_visible(escaped, point.value);
       } else {
         escaped += part.substr(0, length);
       }
       part.remove_prefix(length);
     }
   };
-  if (huge) {
-    add(text.substr(0, 8 * limit));
-    add(text.substr(text.size() - limit));
-  } else {
-    add(text);
-  }
+  add(head, is_long ? limit + 8 : std::string::npos);
+  add(tail, std::string::npos);
   return shortened(std::move(escaped), limit);
 }
 

@@ -50,7 +50,7 @@ LITERAL = re.compile(r'//.*|"((?:[^"\\]|\\.)*)"')
 
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of each literal; adjacent ones of one message are joined by the reader's eye only."""
+    """Line and text of each literal; adjacent ones of one message are searched one by one."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.lstrip().startswith("#include"):
             for literal in LITERAL.finditer(line):
@@ -58,13 +58,19 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, literal.group(1)
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
+    """Line of the beginning, and text."""
     fenced = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.startswith("```"):
-            fenced = not fenced
-        elif not fenced and not line.startswith("    "):  # what other programs print is quoted as it is
-            yield number, re.sub(r"`[^`]*`", "``", line)  # names in the code are what they are
+    begin, text = 0, ""
+    for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
+        is_fence = line.startswith("```")
+        if is_fence or fenced or not line.strip() or line.startswith("    "):  # what other programs print is quoted as it is
+            if text:
+                yield begin, re.sub(r"`[^`]*`", "``", text)  # names in the code are what they are
+            text = ""
+        else:
+            begin, text = (begin, f"{text} {line.strip()}") if text else (number, line)
+        fenced ^= is_fence
 
 
 def texts() -> Iterator[tuple[Path, int, str]]:
@@ -73,9 +79,12 @@ def texts() -> Iterator[tuple[Path, int, str]]:
             if path.suffix in (".cc", ".h") and "generated" not in path.parts:
                 for number, text in messages(path):
                     yield path, number, text
+    for number, line in enumerate((ROOT / "dev").read_text().splitlines(), 1):
+        if said := re.search(r'\b(?:fail|say) "(.*)"', line):
+            yield ROOT / "dev", number, said.group(1)
     for name in PAGES:
         for path in [ROOT / name] if (ROOT / name).is_file() else sorted((ROOT / name).rglob("*.md")):
-            for number, text in lines(path):
+            for number, text in paragraphs(path):
                 yield path, number, text
 
 
@@ -91,7 +100,7 @@ class WordingTest(unittest.TestCase):
     def test_texts_are_idiomatic(self) -> None:
         count, bad = found()
         self.assertEqual(bad, [])
-        self.assertGreater(count, 5000)
+        self.assertGreater(count, 4000)
 
     def test_each_phrase_is_found(self) -> None:
         cases = ["text is wanted here", "this is no dtype", "ONNX wants nodes", "what is behind the point", "to be told apart", "graphs in one another",

@@ -93,7 +93,7 @@ int compare_model(const CompareOptions& options) {
         fmt::format("--against {}: expected `onnxruntime`, cuda:N, emulated:N or a folder with recorded values",
                     quoted_for_people(options.against)));
   if (!is_live && !is_device && !options.seed.empty())
-    return refuse("--seed is of --against onnxruntime and of devices: the inputs are recorded");
+    return refuse("--seed works with --against onnxruntime and devices: here the inputs are recorded");
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
@@ -118,7 +118,7 @@ int compare_model(const CompareOptions& options) {
 
 class Compare : public Command {
  public:
-  Compare() : Command("compare", "which node diverges first, and whether rounding explains it") {}
+  Compare() : Command("compare", "find the first node that diverges, and say whether rounding explains it") {}
 
   void add_options(Options& options) override {
     options.argument("MODEL", options_.model, "the model; refused while `check` reports errors in it");
@@ -127,22 +127,22 @@ class Compare : public Command {
         "onnxruntime as Python's package, our kernels, or what was recorded: .npz, .npy or .pb files by name of value");
     options.texts("--inputs", options_.inputs, "DIR|NAME=FILE", "inputs that are not among the recorded values");
     options.text("--seed", options_.seed, "N",
-                 "of --against onnxruntime and of devices: draw the inputs that are not given (default: 0)");
-    options.text("--python", options_.python, "PROGRAM", "of --against onnxruntime (default: python3)");
+                 "seed of the inputs that are not given, with --against onnxruntime or a device (default: 0)");
+    options.text("--python", options_.python, "PROGRAM", "Python program for --against onnxruntime (default: python3)");
     options.text("--contract", options_.contract, "NAME|FILE",
                  "what the engine promises about rounding (default: onnxruntime-cpu)");
     options.flag("--isolated", options_.is_isolated, "each node reads what was recorded (default)");
     options.flag("--chained", options_.is_chained, "each node reads what the reference computed, with its noise");
-    options.text("--window", options_.window, "BYTES", "of all tensors that are in memory (default: 4294967296)");
-    options.text("--format", options_.format, "text|json|html", "of the report (default: text)");
-    options.text("-o,--output", options_.output, "FILE", "write the report there");
+    options.text("--window", options_.window, "BYTES", "limit on the memory of all tensors (default: 4294967296)");
+    options.text("--format", options_.format, "text|json|html", "format of the report (default: text)");
+    options.text("-o,--output", options_.output, "FILE", "write the report to this file");
     options.text("--reproduce", options_.reproduce, "DIR",
                  "write the node of the first bug there as a model by itself, with its inputs");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
-    options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
+    options.text("--threads", options_.threads, "N", "number of threads (default: those of the machine, at most 8)");
     options.text("--source-root", options_.source_root, "DIR", "where the program is that made the model");
     options.flag("--force", options_.force, "compare a model with errors as far as it goes");
-    options.text("--config", options_.settings.config, "FILE", "configuration of the check before");
+    options.text("--config", options_.settings.config, "FILE", "configuration of the check that comes first");
   }
 
   int run() override { return compare_model(options_); }

@@ -86,16 +86,17 @@ class Run : public Command {
                   "a folder with input_0.pb, input_1.npy, ..., or a file of one input");
     options.text("--seed", options_.seed, "N", "draw the inputs that are not given, the same ones for the same N");
     options.text("--expect", options_.expect, "DIR", "compare with output_0.pb, ... there: exit code 1 if one differs");
-    options.text("--rtol", options_.rtol, "R", "of --expect: relative tolerance (default: 1e-3)");
-    options.text("--atol", options_.atol, "A", "of --expect: absolute tolerance (default: 1e-7)");
+    options.text("--rtol", options_.rtol, "R", "relative tolerance of --expect (default: 1e-3)");
+    options.text("--atol", options_.atol, "A", "absolute tolerance of --expect (default: 1e-7)");
     options.text("--outputs", options_.outputs, "DIR", "write the outputs there as output_0.pb, ...");
     options.texts("--dump", options_.dump, "VALUE", "print a value, of any node, each time it is computed");
     options.flag("--check-facts", options_.check_facts, "hold every value against what `show` says of it");
     options.flag("--gradient", options_.gradient, "with --device: show the gradient of each loss by its prediction");
     options.flag("--timings", options_.timings, "time of each operator, and peak memory");
-    options.text("--memory-limit", options_.memory_limit, "BYTES", "of all tensors (default: 4294967296)");
+    options.text("--memory-limit", options_.memory_limit, "BYTES",
+                 "limit on the memory of all tensors (default: 4294967296)");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
-    options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
+    options.text("--threads", options_.threads, "N", "number of threads (default: those of the machine, at most 8)");
     options.text("--repeat", options_.repeat, "N", "run N times, and show and time the last run (default: 1)");
     options.text("--device", options_.device, "NAME",
                  "cpu (default), cuda:N or emulated:N, or several with commas: with its kernels where it has them");
@@ -104,9 +105,9 @@ class Run : public Command {
     options.text("--products", options_.products, "kernels|cublaslt|cublaslt-tf32",
                  "with --device: our kernels for matrix products (default), or cublasLt, in tf32 for float32");
     options.text("--cublaslt", options_.cublaslt, "FILE",
-                 "of --products: the library (default: libcublasLt.so.13, else .12)");
+                 "library of --products (default: libcublasLt.so.13, else .12)");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
-    options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
+    options.text("--config", options_.settings.config, "FILE", "configuration of the check that comes first");
   }
 
   int run() override { return run_model(options_); }

@@ -55,8 +55,8 @@ bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::funct
     const Fact& fact = facts.fact(id);
     const Content* content = facts.content(fact.content);
     constexpr std::uint64_t kStepsOfDim = 4;
-    analysis.meter().charge(kStepsOfDim *
-                            (facts.dims_of(fact.shape).size() + (content == nullptr ? 0 : content->integers.size())));
+    analysis.meter().charge(
+        kStepsOfDim * (1 + facts.dims_of(fact.shape).size() + (content == nullptr ? 0 : content->integers.size())));
     if (std::ranges::any_of(facts.dims_of(fact.shape), is_meant) ||
         (content != nullptr && std::ranges::any_of(content->integers, is_meant)))
       return true;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/graph/new_nodes.h"
+#include "ir/graph/region_op.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -123,6 +124,39 @@ void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
               exact ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
               insert_cast(violation.analysis, violation.at.node, fix.operand.value(), fix.to));
+}
+
+bool updates_state(const dataflow::Analysis& analysis, NodeId node, ValueId value) {
+  constexpr std::size_t kMaxValues = 64;
+  const Model& model = analysis.model();
+  const Value& state = model.value(value);
+  const NodeId owner = model.graph(state.graph).owner;
+  if (state.origin != ValueOrigin::kInput || owner == NodeId::kNone) return false;
+  const Graph& body = model.graph(state.graph);
+  const RegionOp region = region_op(model, model.node(owner));
+  if (!is_loop(region.kind) || !region.fits(body)) return false;
+  const ValueId next = value_at(body.outputs, region.next_output_of_input(state.result_index));
+  if (next == ValueId::kAbsent) return false;
+  if (model.node(node).graph != state.graph) return true;  // in a branch of the body
+  std::vector<ValueId> made;
+  Visited<ValueId> seen(analysis.meter());
+  const auto add_results = [&](NodeId from) {
+    for (const ValueId result : analysis.results(from))
+      if (result != ValueId::kAbsent && seen.insert(result)) made.push_back(result);
+  };
+  add_results(node);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (made[i] == next || i >= kMaxValues) return true;
+    for (const NodeId user : analysis.users(made[i])) {
+      if (model.node(user).graph != state.graph) return true;
+      const NodeCall call(analysis, user);
+      const auto keeps_dtype = [&](ValueId result) {
+        return result != ValueId::kAbsent && analysis.fact(result).dtypes.intersects(analysis.fact(value).dtypes);
+      };
+      if (!call.is(ops::Opcode::kCast) && std::ranges::any_of(call.results(), keeps_dtype)) add_results(user);
+    }
+  }
+  return false;
 }
 
 bool is_in_violation(const dataflow::Analysis& analysis, ValueId value) {

@@ -27,6 +27,10 @@ void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, No
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
 void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const CastFix& fix);
 
+/// The value is carried from one iteration of a loop to the next, and what the node makes of it may be what it becomes:
+/// its dtype is given by the loop's operand.
+bool updates_state(const dataflow::Analysis& analysis, NodeId node, ValueId value);
+
 /// A failed precondition is about the value: what is wrong there explains what is odd about the value.
 bool is_in_violation(const dataflow::Analysis& analysis, ValueId value);
 

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/escape.h"
 
 namespace tensorlint {
 
@@ -20,24 +24,26 @@ std::string Model::label(NodeId id) const {
 }
 
 std::string Model::graph_path(GraphId id) const {
-  std::vector<std::string> parts;
-  for (GraphId at = id; at != GraphId::kNone; at = graph(at).parent) {
-    const Graph& self = graph(at);
-    switch (self.kind) {
-      case GraphKind::kMain:
-        parts.emplace_back("main");
-        break;
-      case GraphKind::kFunction:
-        parts.push_back(fmt::format("{}::{}", text(self.domain), text(self.name)));
-        if (self.overload != NameId::kEmpty) parts.back() += fmt::format(":{}", text(self.overload));
-        break;
-      case GraphKind::kSubgraph:
-        parts.push_back(self.name != NameId::kEmpty ? std::string(text(self.name)) : std::string(self.attribute));
-        break;
-    }
-  }
-  std::reverse(parts.begin(), parts.end());
-  return fmt::format("{}", fmt::join(parts, "/"));
+  // Of the outermost names, and of those nearest to the graph: escaping drops the rest.
+  constexpr std::size_t kMostBytes = kIdentifierLength + 64;
+  std::vector<GraphId> around;
+  for (GraphId at = id; at != GraphId::kNone; at = graph(at).parent) around.push_back(at);
+  const auto name_of = [this](const Graph& self) -> std::string {
+    if (self.kind == GraphKind::kMain) return "main";
+    if (self.kind == GraphKind::kSubgraph)
+      return std::string(self.name != NameId::kEmpty ? text(self.name) : self.attribute);
+    std::string name = fmt::format("{}::{}", text(self.domain), text(self.name));
+    if (self.overload != NameId::kEmpty) name += fmt::format(":{}", text(self.overload));
+    return name;
+  };
+  std::vector<std::string> nearest;
+  for (std::size_t bytes = 0; nearest.size() < around.size() && bytes < kMostBytes; bytes += nearest.back().size())
+    nearest.push_back(name_of(graph(around[nearest.size()])));
+  std::string path;
+  for (std::size_t i = around.size(); i > nearest.size() && path.size() < kMostBytes; --i)
+    path += name_of(graph(around[i - 1])) + '/';
+  std::ranges::reverse(nearest);
+  return path + fmt::format("{}", fmt::join(nearest, "/"));
 }
 
 std::int64_t Model::opset(GraphId graph_id, std::string_view domain) const {

@@ -58,6 +58,7 @@ struct Model {
   /// The node's name; "#index(op)" within its graph where it has none.
   std::string label(NodeId id) const;
   /// "main", "main/loop_body", "domain::function": the path of a graph.
+  /// Its middle is left out where it is longer than anything shows.
   std::string graph_path(GraphId id) const;
   /// Version of a domain in force in a graph; 0 when it is not imported.
   std::int64_t opset(GraphId graph, std::string_view domain) const;

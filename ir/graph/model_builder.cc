@@ -194,7 +194,7 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
   std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
   if (slot != 0) {
     Value& known = model_.values[static_cast<ValueId>(slot)];
-    if (known.origin == ValueOrigin::kInput && known.initializer == nullptr && known.sparse_initializer == nullptr) {
+    if (known.origin == ValueOrigin::kInput && !known.has_default()) {
       known.initializer = tensor;
       known.sparse_initializer = sparse;
     } else {

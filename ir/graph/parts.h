@@ -57,6 +57,10 @@ struct Value {
   const TypeDecl* type = nullptr;   ///< declared by input, output or value_info
   const Tensor* initializer = nullptr;
   const SparseTensor* sparse_initializer = nullptr;
+
+  bool has_default() const { return initializer != nullptr || sparse_initializer != nullptr; }
+  /// An input of the main graph, without a default: each run brings it.
+  bool is_given() const { return origin == ValueOrigin::kInput && graph == GraphId::kMain && !has_default(); }
 };
 
 /// The nodes of a graph, in order. They are consecutive in a model that was read; in one that grows, nodes of bodies

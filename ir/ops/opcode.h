@@ -80,6 +80,8 @@ enum class Opcode : std::uint8_t {
   kConcat,
   kPad,  ///< or of operand 2 around them
 
+  kDrawNormal,   ///< random numbers of a normal distribution
+  kDrawUniform,  ///< of a uniform one
   kOneHot,
   kFill,   ///< a shape filled with one number
   kRange,  ///< equal steps from a number to another

@@ -1,23 +1,30 @@
 #include "ir/ops/readable_strings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <system_error>
 
 namespace tensorlint::ops {
 namespace {
 
-/// Some number stands at the beginning of the text, spaces and a sign aside: std::stof and std::stoll of onnxruntime
-/// take that, numpy wants a number to its end. What neither takes fails.
-template <typename Number>
-bool begins_with_number(std::string_view text) {
+/// Some number is at the beginning of the text, spaces and a sign aside: std::stof and std::stoll of onnxruntime take
+/// that, numpy needs a number up to its end. What neither takes fails.
+struct Beginning {
+  bool is_float = false, is_integer = false;
+};
+Beginning beginning_of(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
   if (text.starts_with('+')) text.remove_prefix(1);
-  Number number{};
-  return std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc::invalid_argument;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  const auto is_word = [&](std::string_view word) {
+    return text.size() >= word.size() && std::ranges::equal(text.substr(0, word.size()), word, {}, [](char c) {
+             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+           });
+  };
+  const bool is_integer = is_digit(0);
+  return {is_integer || (text.starts_with('.') && is_digit(1)) || is_word("inf") || is_word("nan"), is_integer};
 }
 
 }  // namespace
@@ -28,8 +35,9 @@ void note_readable(FactStore& facts, const Tensor& tensor, Fact& fact) {
   std::uint32_t unreadable = 0;
   for (const std::string_view text : tensor.strings) {
     if ((bytes += text.size()) > kMostText) return;
-    if (!begins_with_number<double>(text)) unreadable |= DTypeSet::floats().bits();
-    if (!begins_with_number<std::int64_t>(text)) unreadable |= DTypeSet::integers().bits();
+    const Beginning beginning = beginning_of(text);
+    if (!beginning.is_float) unreadable |= DTypeSet::floats().bits();
+    if (!beginning.is_integer) unreadable |= DTypeSet::integers().bits();
   }
   if (unreadable == 0) return;
   Fact read;

@@ -192,6 +192,7 @@ class SignatureCheck {
       for (const std::string& name : names) {
         Dim& dim = bound_[name];
         if (!dim.is_unknown()) continue;
+        pool_.shared_meter()->charge(bound_.size());
         out_.repeatable = false;
         dim = pool_.fresh(call_.site,
                           static_cast<std::uint32_t>(std::distance(bound_.begin(), bound_.find(name))) << 8 | index,
@@ -212,6 +213,7 @@ class SignatureCheck {
              {"{} is declared to take {}, {} is {}", call_.name, type.dtypes, OperandRef(i), fact.dtypes});
       return;
     }
+    pool_.shared_meter()->charge(kStepsOfVariable);
     const auto [found, first] = variables_.emplace(type.variable, fact.dtypes);
     if (first) {
       binder_[type.variable] = static_cast<int>(i);
@@ -235,7 +237,7 @@ class SignatureCheck {
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
       const std::string& text = type.dims[axis];
       if (text == "?") continue;
-      pool_.shared_meter()->charge(text.size() / 2);
+      pool_.shared_meter()->charge(kStepsOfVariable + text.size() / 2);
       Dim wanted;
       if (const auto number = number_of(text)) {
         wanted = pool_.constant(*number);
@@ -255,8 +257,11 @@ class SignatureCheck {
     const Aspect aspect = aspect_of(constraint.kind);
     for (const int operand : operands)
       if (call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
+    pool_.shared_meter()->charge(kStepsOfViolation);
     out_.violations.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
   }
+
+  static constexpr std::uint64_t kStepsOfVariable = 64;  // it is looked up, and written into maps
 
   const Signature& signature_;
   const Application& call_;

@@ -368,7 +368,7 @@ class ContractSearch {
   }
 
   bool has_open_integers(ValueId input) const {
-    if (input == ValueId::kAbsent || prober_.analysis().model().value(input).initializer != nullptr) return false;
+    if (input == ValueId::kAbsent || prober_.analysis().model().value(input).has_default()) return false;
     const Fact& fact = prober_.analysis().fact(input);
     return fact.kind == ValueKind::kTensor && fact.dtypes.proves(DTypeSet::integers()) &&
            !prober_.has_declared_range(input);

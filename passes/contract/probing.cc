@@ -37,7 +37,7 @@ void Prober::find_extents() {
 
 void Prober::add_extents(ValueId input) {
   // With an initializer an input is a constant, as long as nobody passes another value.
-  if (analysis_.model().value(input).initializer != nullptr) return;
+  if (analysis_.model().value(input).has_default()) return;
   const Fact& fact = analysis_.fact(input);
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return;
   const DimPool& pool = analysis_.facts().dims();

@@ -31,6 +31,8 @@ AbstractValue join(FactStore& facts, const AbstractValue& a, const AbstractValue
 }
 
 bool types_clash(const FactStore& facts, FactId a_id, FactId b_id) {
+  if (a_id == b_id) return false;
+  facts.meter().charge(1);
   const Fact &a = facts.fact(a_id), &b = facts.fact(b_id);
   if (a.kind == ValueKind::kUnknown || b.kind == ValueKind::kUnknown) return false;
   // An optional and what it holds may take turns (backend test loop16_seq_none).

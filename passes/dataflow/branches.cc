@@ -39,8 +39,11 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
       continue;
     }
     const auto any = [&](bool (*clashes)(const FactStore&, const AbstractValue&, const AbstractValue&)) {
-      for (std::size_t r = 0; r < outputs.size(); ++r)
+      for (std::size_t r = 0; r < outputs.size(); ++r) {
+        if ((*merged)[r].fact == outputs[r].fact) continue;
+        facts_.meter().charge(4 + facts_.dims_of(facts_.fact(outputs[r].fact).shape).size());
         if (clashes(facts_, (*merged)[r], outputs[r])) return true;
+      }
       return false;
     };
     if (merged->size() == outputs.size() && any(shapes_clash)) clash = ShapeClash{*merged, outputs, any(ranks_clash)};

@@ -37,6 +37,8 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
     operands[i] = {call.operands[i], call.operand_taints[i]};
   const std::span<const ValueId> results = model_.results(model_.node(id));
   std::vector<Attribute> attributes = with_defaults(call.attributes, graph.attribute_defaults);
+  KeptMemory kept_attributes(facts_.meter());
+  kept_attributes.add(attributes.capacity() * sizeof(Attribute));
 
   if (!summaries_.is_exact(function))
     for (AbstractValue& operand : operands) operand.fact = any_floating_value(facts_, operand.fact);

@@ -187,6 +187,7 @@ std::optional<std::vector<AbstractValue>> Solver::join_iteration(const Loop& loo
   run.before = std::move(next);
   if (!budget_.is_spent() && run.joins <= kMaxJoins) return std::nullopt;
   forget(loop.region.body());
+  std::ranges::fill(run.scan_outputs, AbstractValue{});
   return std::vector<AbstractValue>(loop.carried.size());
 }
 

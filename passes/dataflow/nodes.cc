@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
+#include "base/meter.h"
 #include "passes/dataflow/attributes.h"
 #include "passes/dataflow/solver.h"
 
@@ -71,11 +74,20 @@ void Solver::visit_node(NodeId id) {
     return;
   }
 
+  std::vector<Attribute> resolved;
+  const std::span<const Attribute> attributes =
+      resolve_references(model_.attributes(node), caller_attributes_, resolved);
+  KeptMemory kept(facts_.meter());  // calls within calls have theirs at the same time
+  kept.add(resolved.capacity() * sizeof(Attribute));
+  if (!resolved.empty() && facts_.meter().is_spent()) {
+    give_up(id, Gap::kBudget);
+    return;
+  }
   Application call{.domain = model_.text(op.domain),
                    .name = model_.text(op.name),
                    .opset = op.opset,
                    .schema = op.schema,
-                   .attributes = resolve_references(model_.attributes(node), caller_attributes_, frame.attributes),
+                   .attributes = attributes,
                    .operands = frame.operands,
                    .operand_taints = frame.taints,
                    .results = {},

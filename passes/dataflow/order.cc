@@ -120,15 +120,17 @@ NodeOrder order_nodes(const Model& model, GraphId graph, const BodiesByGraph& bo
   return order_of(model, graph, uses);
 }
 
-NodeOrders order_all_nodes(const Model& model) {
+NodeOrders order_all_nodes(const Model& model, Meter& meter) {
   IdVector<GraphId, std::vector<Use>> uses(model.graphs.size());
   IdVector<GraphId, NodeId> user_in(model.graphs.size(), NodeId::kNone);
   for (const GraphId body : model.graphs.ids()) {
     if (model.graph(body).kind != GraphKind::kSubgraph) continue;
     const auto for_each_graph_around = [&](const auto& visit) {
       for (NodeId user = model.graph(body).owner; user != NodeId::kNone;
-           user = model.graph(model.node(user).graph).owner)
+           user = model.graph(model.node(user).graph).owner) {
+        meter.charge(1);
         visit(model.node(user).graph, user);
+      }
     };
     for_each_graph_around([&](GraphId graph, NodeId user) { user_in[graph] = user; });
     for_each_capture(model, body, [&](ValueId value, GraphId from) {

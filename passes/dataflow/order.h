@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/meter.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint::dataflow {
@@ -29,6 +30,6 @@ NodeOrder order_nodes(const Model& model, GraphId graph, const BodiesByGraph& bo
 
 /// The same of each graph, in one pass over the model: bodies may lie deep in each other.
 using NodeOrders = IdVector<GraphId, NodeOrder>;
-NodeOrders order_all_nodes(const Model& model);
+NodeOrders order_all_nodes(const Model& model, Meter& meter);
 
 }  // namespace tensorlint::dataflow

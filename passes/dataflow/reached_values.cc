@@ -63,10 +63,7 @@ std::optional<double> single_number(const Fact& fact) {
   return one ? std::optional(range.lo) : std::nullopt;
 }
 
-bool is_main_input(const Analysis& analysis, ValueId value) {
-  const Value& known = analysis.model().value(value);
-  return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
-}
+bool is_main_input(const Analysis& analysis, ValueId value) { return analysis.model().value(value).is_given(); }
 
 bool has_declared_range(const Fact& fact) {
   return !fact.range.is_everything() && !(fact.range == range_of(fact.dtypes));

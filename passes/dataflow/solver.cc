@@ -55,15 +55,15 @@ void Solver::run() {
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
   const Graph& main = model_.graph(GraphId::kMain);
   for (const ValueId input : main.inputs) current_[input] = {initial_facts_.input(input), {}};
-  NodeOrders orders = order_all_nodes(model_);
+  NodeOrders orders = order_all_nodes(model_, facts_.meter());
   std::size_t early_uses = 0;
   for (const GraphId id : model_.graphs.ids()) {
     early_uses += orders[id].early_uses.size();
     state(id).order = std::move(orders[id]);
   }
   // Probes run again and again, also over nodes that they do not visit.
-  constexpr std::uint64_t kStepsOfEarlyUse = 32;
-  facts_.meter().charge(model_.nodes.size() + kStepsOfEarlyUse * early_uses);
+  constexpr std::uint64_t kStepsOfEarlyUse = 32, kStepsOfGraph = 16;
+  facts_.meter().charge(model_.nodes.size() + kStepsOfGraph * model_.graphs.size() + kStepsOfEarlyUse * early_uses);
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
   out_.visits_ = budget_.spent();

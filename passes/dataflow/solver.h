@@ -78,7 +78,6 @@ class Solver {
   struct Frame {
     std::vector<FactId> operands;
     std::vector<Taint> taints;
-    std::vector<Attribute> attributes;
     ops::InferenceResult result;
   };
 

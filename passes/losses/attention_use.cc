@@ -158,4 +158,35 @@ std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions,
   return found;
 }
 
+std::vector<AxisMistake> find_positions_of_batch(const Expressions& expressions, AxisOrigins& origins) {
+  constexpr std::size_t kMaxAdditions = 16;
+  const Analysis& analysis = expressions.analysis();
+  const Model& model = analysis.model();
+  const auto is_column_of_rows = [&](ValueId value) {
+    const auto dims = expressions.dims(value);
+    const DimPool& pool = analysis.facts().dims();
+    return dims.size() == 3 && !pool.is_constant(dims[0], 1) && pool.is_constant(dims[1], 1) &&
+           !pool.is_constant(dims[2], 1);
+  };
+  std::vector<NodeId> additions;
+  bool has_softmax = false;
+  for (const NodeId node : analysis.nodes()) {
+    const Opcode opcode = expressions.op(node);
+    has_softmax = has_softmax || opcode == Opcode::kSoftmax;
+    if (opcode == Opcode::kAdd && model.node(node).graph == GraphId::kMain && !analysis.has_failed(node) &&
+        additions.size() < kMaxAdditions &&
+        (is_column_of_rows(expressions.operand(node, 0)) || is_column_of_rows(expressions.operand(node, 1))))
+      additions.push_back(node);
+  }
+  std::vector<AxisMistake> found;
+  if (!has_softmax || additions.empty() || expressions.is_spent()) return found;
+  const auto& outputs = model.graph(GraphId::kMain).outputs;
+  const LossCone cone(expressions, origins, outputs);
+  SequenceAxes axes(cone);
+  for (const NodeId node : additions)
+    if (auto mistake = axes.at(node); mistake && mistake->kind == Kind::kPositionsOfBatch)
+      found.push_back(std::move(*mistake));
+  return found;
+}
+
 }  // namespace tensorlint::losses

@@ -12,4 +12,8 @@ namespace tensorlint::losses {
 /// and over what the outputs are computed from only where one of them may be such.
 std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions, AxisOrigins& origins);
 
+/// Positions that are added to the samples in place of the steps (kPositionsOfBatch), in a model that computes no loss.
+/// Costs a walk over the operators, and over what the outputs are computed from only where a column of rows is added.
+std::vector<AxisMistake> find_positions_of_batch(const Expressions& expressions, AxisOrigins& origins);
+
 }  // namespace tensorlint::losses

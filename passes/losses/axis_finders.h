@@ -161,13 +161,17 @@ class SoftmaxUse {
     ValueId value;
     std::size_t axis;  ///< along which they add up to 1
     bool logarithm = false;
-    bool weighs = false;  ///< multiplied with another value
-    bool direct = true;   ///< only copied, scaled and masked
-    bool turned = false;  ///< axes have been exchanged
+    bool weighs = false;         ///< multiplied with another value
+    bool direct = true;          ///< only copied, scaled and masked
+    bool turned = false;         ///< axes have been exchanged
+    std::size_t before = 0;      ///< index of the reading that it comes from
+    NodeId via = NodeId::kNone;  ///< by this node, of this operand
+    std::size_t operand = 0;
   };
   std::optional<AxisMistake> use(const Normalised& softmax, const Reading& reading, NodeId user, std::size_t operand);
   std::optional<AxisMistake> of_flattened(const Normalised& softmax);
   std::optional<AxisMistake> follow(const Normalised& softmax, const Reading& from);
+  std::optional<std::size_t> axis_at_first(std::span<const Reading> readings, std::size_t last, std::size_t axis) const;
   std::optional<AxisMistake> selected(const Normalised& softmax, const Reading& reading, NodeId user);
   bool is_averaged_evenly(ValueId value, std::size_t axis) const;
   std::optional<AxisMistake> selected_by_stride(const Normalised& softmax, const Reading& reading, NodeId user) const;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -71,9 +72,13 @@ struct AxisMistake {
   std::vector<std::size_t> axes;
   bool is_batch = false;         ///< an axis of `axes` is the batch
   NodeId meets = NodeId::kNone;  ///< where that is wrong
-  std::size_t other = 0;         ///< the axis that is picked from or summed there, an axis of what `node` gives
+  std::size_t other = 0;         ///< the axis that is picked from or summed there
   ValueId partner = ValueId::kAbsent;
   std::size_t right = 0;
+  std::optional<std::size_t> moved_from{};  ///< of a softmax: the axis of `value` that has become `other`, another one
+
+  /// The axis of `value` that is picked from or summed.
+  std::size_t own_axis() const { return moved_from.value_or(other); }
 };
 
 /// Looks at what goes into `outputs`, which are numbers. In the order of nodes, one for each node.

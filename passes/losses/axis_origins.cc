@@ -88,8 +88,7 @@ bool AxisOrigins::is_data(ValueId input) const {
 
 bool AxisOrigins::is_data_input(ValueId input) const {
   const Value& known = analysis_.model().value(input);
-  if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain || known.initializer != nullptr)
-    return false;
+  if (!known.is_given()) return false;
   const auto weighs = [this](NodeId user, ValueId value) {
     if (expressions_.operand(user, 0) == value) return false;
     // A batch of matrices on the right is what attention averages, or another operand of a product of two.

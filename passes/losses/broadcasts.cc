@@ -172,9 +172,7 @@ class BroadcastFinder {
 
   bool is_input(ValueId value) const {
     const ValueId source = expressions_.source(value);
-    if (source == ValueId::kAbsent) return false;
-    const Value& known = analysis_.model().value(source);
-    return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+    return source != ValueId::kAbsent && analysis_.model().value(source).is_given();
   }
 
   bool is_moved_input(ValueId value) const {

@@ -119,8 +119,7 @@ bool CrossedAxes::have_common(const AxisOrigins::Sources& a, const AxisOrigins::
 
 bool CrossedAxes::is_input_axis(const AxisSource& source) const {
   expressions_.charge(1);
-  const Value& value = cone_.analysis().model().value(source.value);
-  return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
+  return cone_.analysis().model().value(source.value).is_given();
 }
 
 bool CrossedAxes::is_inner_axis_of_input(ValueId value, std::size_t axis) {

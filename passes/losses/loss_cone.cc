@@ -188,9 +188,7 @@ std::optional<std::vector<double>> LossCone::numbers(ValueId value) const {
 
 bool LossCone::is_input(ValueId value) const {
   value = before_views(value);
-  if (value == ValueId::kAbsent) return false;
-  const Value& known = analysis().model().value(value);
-  return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+  return value != ValueId::kAbsent && analysis().model().value(value).is_given();
 }
 
 }  // namespace tensorlint::losses

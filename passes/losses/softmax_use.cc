@@ -86,9 +86,35 @@ std::optional<AxisMistake> SoftmaxUse::follow(const Normalised& softmax, const R
     for (const NodeId user : expressions_.users(reading.value)) {
       if (!cone_.has(user)) continue;
       const std::size_t operand = cone_.operand_index(user, reading.value);
-      if (auto found = use(softmax, reading, user, operand)) return found;
-      if (const auto after = next(reading, user, operand)) pending.push_back(*after);
+      if (auto found = use(softmax, reading, user, operand)) {
+        const auto from = axis_at_first(pending, i, found->other);
+        if (from && *from != found->other) found->moved_from = from;
+        return found;
+      }
+      if (auto after = next(reading, user, operand)) {
+        after->before = i;
+        after->via = user;
+        after->operand = operand;
+        pending.push_back(*after);
+      }
     }
+  }
+  return std::nullopt;
+}
+
+/// The axis of the first reading that has become an axis of the last one.
+std::optional<std::size_t> SoftmaxUse::axis_at_first(std::span<const Reading> readings, std::size_t last,
+                                                     std::size_t axis) const {
+  std::vector<std::size_t> steps;  // the last one first
+  for (std::size_t i = last; i != 0; i = readings[i].before) steps.push_back(i);
+  const std::size_t rank = cone_.dims(readings.front().value).size();
+  for (std::size_t first = 0; first < rank; ++first) {
+    std::optional<std::size_t> now = first;
+    for (auto step = steps.rbegin(); now && step != steps.rend(); ++step) {
+      const AxisStep after = cone_.way().follow(readings[*step].via, readings[*step].operand, *now);
+      now = after.fate == AxisFate::kKept ? std::optional(after.axis) : std::nullopt;
+    }
+    if (now == axis) return first;
   }
   return std::nullopt;
 }
@@ -447,7 +473,7 @@ bool SoftmaxUse::compares_positions(const Normalised& softmax, std::size_t axis,
       const Value& whole = expressions_.op_of(source.value) == Opcode::kSlice
                                ? model.value(expressions_.operand(value.producer, 0))
                                : value;
-      return whole.origin == ValueOrigin::kInput && whole.initializer == nullptr && whole.graph == GraphId::kMain;
+      return whole.is_given();
     });
   };
   if (keys < 1 || !is_position(keys)) return false;

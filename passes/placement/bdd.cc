@@ -53,6 +53,7 @@ Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
   if (yes == kTrue && no == kFalse) return condition;
   if (full_) return kFalse;
   const Key memo{condition.id, yes.id, no.id};
+  meter_.charge(kStepsPerLookup);
   if (const auto known = choices_.find(memo); known != choices_.end()) return known->second;
   meter_.charge(kStepsPerOperation);
   const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});

@@ -63,6 +63,7 @@ class BddStore {
     if (is_leaf(a) && is_leaf(b)) return leaf(function(value(a), value(b)));
     if (full_) return kFalse;
     const Key memo{key, a.id, b.id};
+    meter_.charge(kStepsPerLookup);
     if (const auto known = memo_.find(memo); known != memo_.end()) return known->second;
     meter_.charge(kStepsPerOperation);
     const std::uint32_t top = std::min(nodes_[a.id].variable, nodes_[b.id].variable);
@@ -126,7 +127,7 @@ class BddStore {
     ++remembered_;
   }
 
-  static constexpr std::uint64_t kStepsPerOperation = 100, kBytesPerEntry = 128;
+  static constexpr std::uint64_t kStepsPerOperation = 100, kStepsPerLookup = 12, kBytesPerEntry = 128;
 
   Meter& meter_;
   KeptMemory memory_;

@@ -92,7 +92,7 @@ Placement place(const dataflow::Analysis& analysis, const PlacementOptions& opti
     Placement placement(analysis, options);
     placement.any_source_ = placement.sources_.any() || options.default_device != "cpu";
     if (!placement.any_source_) return placement;
-    if (pass == 1) orders = dataflow::order_all_nodes(analysis.model());
+    if (pass == 1) orders = dataflow::order_all_nodes(analysis.model(), analysis.meter());
     if (Placer(analysis, orders, placement, classes).run() || pass == kMaxPasses) return placement;
   }
 }

@@ -234,7 +234,10 @@ std::vector<Placed> Placer::leave_body(const Loop& loop, std::int64_t k, std::sp
     if (after[i].content.is_iteration) after[i].content = symbols_.fresh(body.outputs[region.carried_output(i)]);
     records_.note_carried(loop.id, i, k, loop.carried[i].device, after[i].device, inside);
   }
+  constexpr std::uint64_t kStepsOfSlice = 96;
   for (std::size_t s = 0; s < all.size(); ++s) {
+    analysis_.facts().meter().charge(kStepsOfSlice);
+    if (analysis_.facts().meter().is_spent()) break;  // nothing of what is found will be reported
     const std::size_t output = region.scan_output(s);
     add_slice(loop, all[s], outputs[output].device, body.outputs[output], inside);
   }

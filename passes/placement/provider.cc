@@ -106,7 +106,7 @@ class Chooser {
   }
 
   std::map<NodeId, ProviderChoice> run() {
-    const dataflow::NodeOrders orders = dataflow::order_all_nodes(model_);
+    const dataflow::NodeOrders orders = dataflow::order_all_nodes(model_, analysis_.meter());
     for (const GraphId graph : model_.graphs.ids())
       for (const NodeId node : orders[graph].nodes) choose(node);
     return std::move(choices_);
@@ -204,6 +204,8 @@ MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node
     missing.newest = std::max({missing.newest, kernel.since, kernel.until});
   for (const ProviderKernel& kernel : known->second) {
     if (!covers(kernel, op.schema->since_version)) continue;
+    analysis.meter().charge((node.operand_count + std::uint64_t{node.result_count}) * kernel.types.size());
+    if (analysis.meter().is_spent()) return {};
     const DTypeSet dtypes = lacking(analysis, node, *op.schema, kernel);
     if (dtypes.empty()) return {};
     missing.kind = MissingKernel::Kind::kDtypes;

@@ -411,7 +411,7 @@ const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
 RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   RuntimeCost cost;
   DeviceSources sources(analysis, options);
-  const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model());
+  const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model(), analysis.meter());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
   const Meter& meter = analysis.meter();

@@ -23,7 +23,10 @@ void for_each_user(const dataflow::Analysis& analysis, NodeId node, Visit visit)
   for (const ValueId result : analysis.results(node).read()) {
     if (result == ValueId::kAbsent) continue;
     for (NodeId user : analysis.users(result).read()) {
-      while (user != NodeId::kNone && model.node(user).graph != graph) user = model.graph(model.node(user).graph).owner;
+      while (user != NodeId::kNone && model.node(user).graph != graph) {
+        analysis.meter().charge(1);
+        user = model.graph(model.node(user).graph).owner;
+      }
       if (user != NodeId::kNone) visit(user);
     }
   }

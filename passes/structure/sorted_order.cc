@@ -81,7 +81,7 @@ std::vector<NodeId> operands_first(const Graph& graph, const IdVector<NodeId, st
 SortedOrder SortedOrders::of(GraphId graph) {
   if (operands_.empty()) {
     operands_ = operand_nodes(model_);
-    orders_ = dataflow::order_all_nodes(model_);
+    orders_ = dataflow::order_all_nodes(model_, meter_);
   }
   dataflow::NodeOrder waiting = orders_[graph];
   waiting.nodes.insert(waiting.nodes.end(), waiting.cyclic.begin(), waiting.cyclic.end());

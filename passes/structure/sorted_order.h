@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/id_vector.h"
+#include "base/meter.h"
 #include "ir/graph/model.h"
 #include "passes/dataflow/order.h"
 
@@ -19,11 +20,12 @@ struct SortedOrder {
 /// Sorts the graphs of a model by moving producers up or users down, whatever moves fewer nodes.
 class SortedOrders {
  public:
-  explicit SortedOrders(const Model& model) : model_(model) {}
+  SortedOrders(const Model& model, Meter& meter) : model_(model), meter_(meter) {}
   SortedOrder of(GraphId graph);
 
  private:
   const Model& model_;
+  Meter& meter_;
   IdVector<NodeId, std::vector<NodeId>> operands_;  // made on first use, like the next
   dataflow::NodeOrders orders_;
 };

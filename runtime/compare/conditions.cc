@@ -85,9 +85,7 @@ class Search {
     }
     return inputs;
   }
-  bool is_constant(ValueId id) const {
-    return model_.value(id).initializer != nullptr || model_.value(id).sparse_initializer != nullptr;
-  }
+  bool is_constant(ValueId id) const { return model_.value(id).has_default(); }
   static bool any(ValueId /*id*/) { return true; }
 
   std::optional<TensorTest> tf32() {

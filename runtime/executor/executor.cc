@@ -85,7 +85,7 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
     return Error{fault.message, {}};
   } catch (const std::bad_alloc&) {
     release_memory();
-    return Error{"the system has no memory left", {}};
+    return Error{"out of memory", {}};
   }
 }
 

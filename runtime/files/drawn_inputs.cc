@@ -67,8 +67,6 @@ std::string type_text(const Model& model, const TypeDecl& type) {
   return fmt::format("{}[{}]", dtype, type.ranked ? fmt::format("{}", fmt::join(dims, ", ")) : "...");
 }
 
-bool has_default(const Value& value) { return value.initializer != nullptr || value.sparse_initializer != nullptr; }
-
 }  // namespace
 
 std::uint64_t Random::next() {
@@ -91,7 +89,7 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
   std::map<NameId, std::int64_t> extents_by_name;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
-    if (!inputs[i].is_absent() || has_default(value)) continue;
+    if (!inputs[i].is_absent() || value.has_default()) continue;
     const TypeDecl* const type = value.type;
     if (type == nullptr || type->kind != TypeKind::kTensor || !is_known_dtype(type->element_code) || !type->ranked)
       return Error{fmt::format("the input {} is not declared as a tensor with a shape: give it with --inputs",

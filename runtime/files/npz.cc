@@ -122,7 +122,7 @@ std::pmr::string inflated(std::string_view packed, std::size_t size, Memory& mem
   if (size / kMostRatio > packed.size()) throw RunFault{"a member is shorter than the archive says"};
   std::pmr::string result(size, '\0', memory.resource());
   ::z_stream stream{};
-  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw RunFault{"the system has no memory left"};
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw RunFault{"out of memory"};
   const std::unique_ptr<::z_stream, int (*)(::z_stream*)> guard(&stream, ::inflateEnd);
   constexpr std::size_t kMost = std::numeric_limits<::uInt>::max();
   std::size_t read = 0, written = 0;
@@ -191,7 +191,7 @@ Result<HostTensor> NpzFile::read(const Member& member, Memory& memory) const {
   } catch (const RunFault& fault) {
     return fail(fault.message);
   } catch (const std::bad_alloc&) {
-    return fail("the system has no memory left");
+    return fail("out of memory");
   }
 }
 

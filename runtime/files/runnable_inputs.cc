@@ -47,7 +47,7 @@ dataflow::AnalysisOptions options_for(const Model& model, std::span<const HostVa
 
 bool is_drawn(const Model& model, ValueId input, const HostValue& given) {
   const Value& value = model.value(input);
-  return given.is_absent() && value.initializer == nullptr && value.sparse_initializer == nullptr;
+  return given.is_absent() && !value.has_default();
 }
 
 /// Nothing is said of windows that runtimes place differently over an axis that is too short for them, nor of what

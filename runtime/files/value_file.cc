@@ -69,7 +69,7 @@ NumpyType numpy_type(std::string_view text) {
       {"c8", DType::kComplex64}, {"c16", DType::kComplex128}, {"V2", DType::kBFloat16}};  // V2: ml_dtypes' bfloat16
   for (const auto& [name, dtype] : kTypes)
     if (!code.empty() && code.substr(1) == name) return {dtype, code.front() == '>'};
-  throw RunFault{fmt::format("numpy's dtype {} is not read", code)};
+  throw RunFault{fmt::format("the dtype {} of numpy is not supported", code)};
 }
 
 Extents numpy_shape(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/meter.h"
 #include "passes/dataflow/order.h"
 
 namespace tensorlint::runtime {
@@ -25,7 +26,8 @@ GraphPlan::GraphPlan(const Model& model)
       fixed_nodes_(model.nodes.size()),
       fixed_operands_(model.nodes.size()),
       fixed_values_(model.values.size()) {
-  const dataflow::NodeOrders orders = dataflow::order_all_nodes(model);
+  Meter meter;  // a run has limits of its own
+  const dataflow::NodeOrders orders = dataflow::order_all_nodes(model, meter);
   IdVector<NodeId, std::size_t> position(model.nodes.size(), kNever);
   IdVector<ValueId, std::size_t> last_use(model.values.size(), kNever);
   for (const GraphId graph : ids_below<GraphId>(model.graphs.size())) {
@@ -83,9 +85,8 @@ void GraphPlan::find_leaves(const Model& model) {
 void GraphPlan::find_fixed(const Model& model) {
   for (const ValueId value : ids_below(model.values.size(), static_cast<ValueId>(1))) {
     const Value& each = model.value(value);
-    const bool has_default = each.origin == ValueOrigin::kInput && each.graph == GraphId::kMain;
-    fixed_values_[value] = (each.initializer != nullptr || each.sparse_initializer != nullptr) &&
-                           (each.origin == ValueOrigin::kInitializer || has_default);
+    const bool may_be_given = each.origin == ValueOrigin::kInput && each.graph == GraphId::kMain;
+    fixed_values_[value] = each.has_default() && (each.origin == ValueOrigin::kInitializer || may_be_given);
   }
   // Bodies read values of the graphs around them, which may have higher ids: again, while there is something new.
   for (bool is_new = true; is_new;) {

@@ -62,9 +62,9 @@ Result<std::vector<HostValue>> guarded(const Compute& compute) {
   } catch (const RunFault& fault) {
     return Error{fault.message, {}};
   } catch (const std::bad_alloc&) {
-    return Error{"the system has no memory left", {}};
+    return Error{"out of memory", {}};
   } catch (const std::length_error&) {
-    return Error{"the system has no memory left", {}};
+    return Error{"out of memory", {}};
   }
 }
 

@@ -82,7 +82,7 @@ Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
       const std::string_view form =
           equals < 2 || equals == std::string_view::npos ? "" : form_of(argument.substr(2, equals - 2));
       if (!form.empty()) return Error{fmt::format("{}: expected {}", quoted_for_people(argument), form), {}};
-      return Error{fmt::format("{} cannot be understood; `tensorlint compare --help` lists the options",
+      return Error{fmt::format("{} is not a valid option; `tensorlint compare --help` lists the options",
                                quoted_for_people(argument)),
                    {}};
     }
@@ -163,8 +163,7 @@ int compare_model(const CompareArguments& arguments) {
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < inputs->size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
-    const bool has_default = value.initializer != nullptr || value.sparse_initializer != nullptr;
-    if ((*inputs)[i].is_absent() && !has_default && !recorded->has(main.inputs[i]))
+    if ((*inputs)[i].is_absent() && !value.has_default() && !recorded->has(main.inputs[i]))
       return refuse(fmt::format("the input {} is missing: it is not recorded, and --inputs does not give it",
                                 quoted_for_people(model.name_of(main.inputs[i]))));
   }

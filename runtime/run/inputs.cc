@@ -32,7 +32,7 @@ std::vector<std::size_t> numbered_inputs(const Model& model, std::size_t files) 
   for (std::size_t i = 0; i < main.inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
     all.push_back(i);
-    if (value.initializer == nullptr && value.sparse_initializer == nullptr) without_default.push_back(i);
+    if (!value.has_default()) without_default.push_back(i);
   }
   return files == without_default.size() ? without_default : all;
 }
@@ -79,11 +79,10 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArgume
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
-    const bool has_default = value.initializer != nullptr || value.sparse_initializer != nullptr;
     if (inputs[i].is_absent() && value.type != nullptr && value.type->kind == TypeKind::kOptional)
       inputs[i] = HostValue::empty_optional(DType::kUndefined);
     if (inputs[i].is_absent() && arguments.may_lack) continue;
-    if (inputs[i].is_absent() && !has_default)
+    if (inputs[i].is_absent() && !value.has_default())
       return Error{fmt::format("the input {} is missing: give it with --inputs, or let --seed draw it",
                                quoted_for_people(model.name_of(main.inputs[i]))),
                    {}};

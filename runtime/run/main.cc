@@ -296,7 +296,7 @@ int main(int argc, char** argv) {
     if (!arguments) return runtime::refuse("run", arguments.error().message);
     return runtime::run_model(*arguments);
   } catch (const std::bad_alloc&) {
-    return runtime::refuse("run", "the system has no memory left");
+    return runtime::refuse("run", "out of memory");
   } catch (const std::exception& fault) {
     write_stderr(fmt::format("tensorlint run: internal error: {}\n", fault.what()));
     return runtime::kInternal;

@@ -48,7 +48,7 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
     const std::size_t equals = argument.find('=');
     if (!argument.starts_with("--") || equals == std::string_view::npos ||
         !set(result, argument.substr(2, equals - 2), argument.substr(equals + 1)))
-      return Error{fmt::format("`{}` cannot be understood; `tensorlint run --help` lists the options", argument), {}};
+      return Error{fmt::format("`{}` is not a valid option; `tensorlint run --help` lists the options", argument), {}};
   }
   for (const double tolerance : {result.rtol, result.atol})
     if (!(tolerance >= 0 && std::isfinite(tolerance)))
@@ -58,7 +58,7 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
   if (result.sides && result.device.empty())
     return Error{"--sides chooses between a device and the interpreter: it needs --device", {}};
   if (result.sides && result.device.find(',') != std::string::npos)
-    return Error{"--sides is of one device: with several the placement of the model says where nodes run", {}};
+    return Error{"--sides works with one device: with several, the placement of the model says where nodes run", {}};
   if (result.gradient && result.device.empty())
     return Error{"--gradient asks the kernels of losses for it: it needs --device", {}};
   if (result.products != Products::kKernels && result.device.empty())

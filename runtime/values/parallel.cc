@@ -96,7 +96,6 @@ class Pool {
 }  // namespace
 
 void set_thread_count(int count) { wanted_threads = std::max(count, 1); }
-int thread_count() { return wanted_threads; }
 
 int default_thread_count() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);

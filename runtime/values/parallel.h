@@ -8,7 +8,6 @@ namespace tensorlint::runtime {
 /// The threads that share the work of an operator: how many, this one among them. They start with the first work.
 /// Before any work, from one thread.
 void set_thread_count(int count);
-int thread_count();
 
 /// As many as the machine has, at most 8: beyond that, most operators wait for memory.
 int default_thread_count();

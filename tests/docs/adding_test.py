@@ -5,6 +5,7 @@ the build that runs this test and linked with its objects, and their tests run.
 """
 
 import concurrent.futures
+import functools
 import json
 import os
 import shlex
@@ -53,6 +54,14 @@ def copy_tree() -> None:
             shutil.copy2(ROOT / name, COPY / name)
 
 
+@functools.cache
+def launcher(compiler: str) -> list[str]:
+    """What the build puts before the compiler: a compiler cache and its settings, here for the copy."""
+    compilation = next(line for line in run(["ninja", "-t", "commands", "bin/tensorlint"], BUILD).splitlines() if f"{compiler} " in line and " -c " in line)
+    words = shlex.split(compilation)
+    return [word.replace(str(ROOT), str(COPY)) for word in words[: words.index(compiler)]]
+
+
 def compile_new(source: str, alike: str) -> str:
     """The object of a source of the copy, by the command for one alike. Headers are those of the copy, too."""
     words = shlex.split(alike)
@@ -60,8 +69,7 @@ def compile_new(source: str, alike: str) -> str:
     words[words.index("-o") + 1] = str(target)
     words[words.index("-c") + 1] = str(COPY / source)
     words = [f"-I{COPY}" if word == f"-I{ROOT}" else word for word in words]
-    cache = [path] if (path := shutil.which("ccache")) else []
-    run([*cache, *words], BUILD, CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
+    run([*launcher(words[0]), *words], BUILD)
     return str(target)
 
 

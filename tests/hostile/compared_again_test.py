@@ -12,10 +12,10 @@ HEAD = '<ir_version:10,opset_import:["":21,"l":1]>\n'
 PLACED = '<ir_version:10,opset_import:["":21,"l":1],metadata_props:["tensorlint.device:u":"cuda:0"]>\n'
 
 
-def filled(text):
+def filled(text, size=LARGEST):
     """With a function that nothing calls: as many nodes as there is room for allow more visits."""
     head = '<domain:"z",opset_import:["":21]>Fill()=>(){'
-    return f"{text}{head}{'=A()' * ((LARGEST - len(text) - len(head) - 2) // 4)}}}\n".encode()
+    return f"{text}{head}{'=A()' * ((size - len(text) - len(head) - 2) // 4)}}}\n".encode()
 
 
 def loops(innermost, depth=4, before=""):

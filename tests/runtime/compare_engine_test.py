@@ -38,7 +38,7 @@ class EngineTest(unittest.TestCase):
         self.assertIn("onnxruntime did not record the model", result.stderr)
         self.assertIn("cannot be started: name a Python that has onnxruntime", self.compare(self.model, "--against", "onnxruntime", "--python", self.folder / "none").stderr)
         self.assertIn("not ONNX text", self.compare(ROOT / "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt", *live).stderr)
-        self.assertIn("--seed is of --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
+        self.assertIn("--seed works with --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
 
     def test_folders_of_inputs_are_given_to_the_other_engine(self) -> None:
         live = ["--against", "onnxruntime", "--python", sys.executable]

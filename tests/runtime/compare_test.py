@@ -238,7 +238,7 @@ class CompareTest(unittest.TestCase):
         self.refuses("`h` is recorded as [6, 63], and its node `bias` gives [6, 64]", self.arrays(h=np.zeros((6, 63), np.float32)))
         self.refuses("int64, and float32 in the model", self.arrays(h=np.zeros((6, 64), np.int64)))
         self.refuses("float64, and float32 in the model", self.arrays(h=np.full((6, 64), 1 / 3)))
-        self.refuses("is not read", self.arrays(h=np.array([{}], object)))
+        self.refuses("is not supported", self.arrays(h=np.array([{}], object)))
         self.refuses("expected `onnxruntime`, cuda:N, emulated:N or a folder", good / "values.npz")
         self.refuses("has no recorded values", self.empty_folder())
         self.refuses("expected `onnxruntime`, cuda:N, emulated:N or a folder", Path("cuda0"))
@@ -783,7 +783,7 @@ class CompareTest(unittest.TestCase):
             "not a .npy file of format 1 to 3": good[:6] + b"\x09" + good[7:],
             "the header has no 'shape'": good.replace(b"'shape'", b"'shope'"),
             "the shape is not a tuple of extents": good.replace(b"(6, 64)", b"(-6,64)"),
-            "is not read": good.replace(b"<f4", b"|O4"),
+            "is not supported": good.replace(b"<f4", b"|O4"),
             "ends before": good.replace(b"(6, 64), }", b"(6, 64000000000), }")[: len(good)],
         }
         for i, (what, data) in enumerate(damaged.items()):

@@ -9,7 +9,7 @@ class AccidentalFloat64 : public Rule {
  public:
   AccidentalFloat64()
       : Rule({"TL-D110", "accidental-float64", "dtype", findings::Severity::kInfo,
-              "a float32 model that computes in float64 from some node on"}) {}
+              "a float32 model that switches to float64"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     return opcode_of(entry) == ops::Opcode::kCast;

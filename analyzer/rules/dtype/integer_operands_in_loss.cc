@@ -5,6 +5,7 @@
 
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "passes/losses/gradient_way.h"
 
 namespace tensorlint::rules {
@@ -29,6 +30,7 @@ class IntegerOperandsInLoss : public Rule {
         !computes_integers(analysis, loss) || is_metric(analysis, loss, out))
       return;
     const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
+    out.shared<ReportedNodes>().add("TL-D102", loss.anchor);
     out.report(loss.anchor,
                fmt::format("{} of {} and {}, both {}: it needs floating-point operands", ops::to_text(loss.kind),
                            prediction.name(), target.name(), prediction.fact().dtypes.to_text()))

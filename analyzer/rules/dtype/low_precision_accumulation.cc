@@ -88,7 +88,7 @@ class LowPrecisionAccumulation : public Rule {
       if (known.origin == ValueOrigin::kInput) {
         const DTypeSet dtypes = analysis.fact(value).dtypes;
         const bool is_sample = dtypes == DTypeSet(DType::kInt16) || dtypes == DTypeSet(DType::kUint16);
-        return is_sample && known.graph == GraphId::kMain && known.initializer == nullptr ? value : ValueId::kAbsent;
+        return is_sample && known.is_given() ? value : ValueId::kAbsent;
       }
       if (known.producer == NodeId::kNone) return ValueId::kAbsent;
       const NodeCall call(analysis, known.producer);
@@ -149,9 +149,7 @@ class LowPrecisionAccumulation : public Rule {
     constexpr int kLongestChain = 64, kMaxDepth = 3;
     for (int step = 0; step < kLongestChain && value != ValueId::kAbsent; ++step) {
       const Value& known = analysis.model().value(value);
-      if (known.origin == ValueOrigin::kInput)
-        return known.graph == GraphId::kMain && known.initializer == nullptr &&
-               analysis.fact(value).range.is_everything();
+      if (known.origin == ValueOrigin::kInput) return known.is_given() && analysis.fact(value).range.is_everything();
       if (known.producer == NodeId::kNone) return false;
       const NodeCall call(analysis, known.producer);
       const ops::Opcode opcode = opcode_of(call.entry());

@@ -20,7 +20,7 @@ class MalformedType : public Rule {
     for (const ValueId id : view.analysis().inputs(GraphId::kMain)) {
       const Value& value = model.value(id);
       const bool typed = value.type != nullptr && value.type->kind != TypeKind::kNone;
-      if (!typed && value.initializer == nullptr && value.sparse_initializer == nullptr)
+      if (!typed && !value.has_default())
         out.report_value(id,
                          fmt::format("input {} is declared without a type", quoted_for_people(model.text(value.name))));
     }

@@ -29,7 +29,7 @@ class UseBeforeDefinition : public Rule {
     // one mistake.
     std::set<NodeId> users, producers;
     std::set<GraphId> graphs;
-    structure::SortedOrders orders(model);
+    structure::SortedOrders orders(model, view.analysis().meter());
     for (const dataflow::EarlyUse& use : analysis.early_uses()) {
       if (use.in_cycle) continue;
       const NodeId producer = model.value(use.value).producer;

@@ -25,7 +25,7 @@ class AveragedTwice : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
       if (!call.is(Opcode::kDiv) || !call.operand(0).present() || !call.operand(1).present()) return;
-      const ValueId mean = before_copies(expressions, call.operand(0).value());
+      const ValueId mean = before_views(expressions, call.operand(0).value());
       const NodeId reduction = expressions.producer(mean);
       const auto samples = averaged_over(expressions, reduction);
       if (!samples || !is_extent(expressions, call.operand(1).value(), *samples)) return;
@@ -38,16 +38,6 @@ class AveragedTwice : public Rule {
   }
 
  private:
-  static ValueId before_copies(const Expressions& expressions, ValueId value) {
-    constexpr int kMaxSteps = 6;
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = expressions.producer(value);
-      if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kCast) break;
-      value = expressions.operand(node, 0);
-    }
-    return value;
-  }
-
   /// The extent of the first axis of what the node averages as a whole, where it is not a number; else none.
   static std::optional<Dim> averaged_over(const Expressions& expressions, NodeId node) {
     const dataflow::Analysis& analysis = expressions.analysis();
@@ -68,7 +58,7 @@ class AveragedTwice : public Rule {
   /// A number that is read off a shape, and is the extent.
   static bool is_extent(const Expressions& expressions, ValueId value, Dim extent) {
     const FactStore& facts = expressions.analysis().facts();
-    value = before_copies(expressions, value);
+    value = before_views(expressions, value);
     const Content* content = value == ValueId::kAbsent ? nullptr : expressions.analysis().content(value);
     return content != nullptr && content->integers.size() == 1 && facts.dims().equal(content->integers[0], extent);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "ir/graph/new_nodes.h"
@@ -152,12 +153,23 @@ class ClassAxisPosition : public Rule {
     return NodeId::kNone;
   }
 
+  /// Before opset 13 a softmax takes in all axes after its own.
+  static std::vector<GraphEdit> normalise_along(const NodeCall& softmax, std::size_t axis) {
+    if ((!softmax.is(ops::Opcode::kSoftmax) && !softmax.is(ops::Opcode::kLogSoftmax)) || softmax.op().opset < 13)
+      return {};
+    return {SetAttribute{softmax.id(),
+                         {.name = "axis", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(axis)}}};
+  }
+
   static void report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
     const NodeCall call(analysis, mistake.node);
     const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
     const std::string value = described(analysis, mistake.value);
-    const std::size_t axis = mistake.axes.front();
+    const std::size_t axis = mistake.axes.front(), own = mistake.own_axis();
+    const std::string moved = mistake.moved_from
+                                  ? fmt::format(", axis {} of {}", own, Operand(analysis, mistake.value).name())
+                                  : std::string();
     const auto report = [&](std::string message) {
       return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
     };
@@ -172,18 +184,22 @@ class ClassAxisPosition : public Rule {
         if (mistake.is_batch) return;
         out.report(findings::Severity::kWarning, is_sum ? mistake.meets : mistake.node,
                    fmt::format("{} normalises {} over axis {}; what it gives is summed over axis {}", call.op_name(),
-                               value, axis, mistake.other))
+                               value, axis, own))
             .note_at(is_sum ? mistake.node : mistake.meets,
                      is_sum ? fmt::format("{} normalises over axis {} here", call.op_name(), axis)
-                            : fmt::format("{} sums over axis {} here", meets().op_name(), mistake.other))
-            .fix(fmt::format("normalise over axis {}", mistake.other));
+                            : fmt::format("{} sums over axis {} here{}", meets().op_name(), mistake.other, moved))
+            .fix(fmt::format("normalise over axis {}", own));
         return;
       case Kind::kSelectedElsewhere:
         if (mistake.is_batch) return;
+        out.shared<ReportedNodes>().add("TL-L303", mistake.node);
         report(fmt::format("{} normalises {} over axis {}; classes are picked along axis {}, and averaged as they are",
-                           call.op_name(), value, axis, mistake.other))
-            .note_at(mistake.meets, "classes are picked here")
-            .fix(fmt::format("normalise over axis {}", mistake.other));
+                           call.op_name(), value, axis, own))
+            .note_at(mistake.meets, mistake.moved_from
+                                        ? fmt::format("classes are picked along axis {} here{}", mistake.other, moved)
+                                        : std::string("classes are picked here"))
+            .fix(fmt::format("normalise over axis {}", own), findings::Applicability::kUnsafe,
+                 normalise_along(call, own));
         return;
       case Kind::kClassesElsewhere:
         report(fmt::format("{} normalises {} over axis {}; the classes of its one-hot labels are along axis {}",

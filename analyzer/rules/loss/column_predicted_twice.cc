@@ -160,17 +160,6 @@ class ColumnPredictedTwice : public Rule {
     return std::nullopt;
   }
 
-  static ValueId before_casts(const Expressions& expressions, ValueId value) {
-    constexpr int kMaxCasts = 4;
-    for (int step = 0; step < kMaxCasts; ++step) {
-      const NodeId node = expressions.producer(value);
-      const ValueId before = expressions.operand(node, 0);
-      if (expressions.op(node) != Opcode::kCast || before == ValueId::kAbsent) break;
-      value = before;
-    }
-    return value;
-  }
-
   static std::optional<std::size_t> axis_of(const Expressions& expressions, NodeId node, std::size_t rank,
                                             std::int64_t usual) {
     const Attribute* axis = expressions.analysis().attribute(node, "axis");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
@@ -44,7 +45,8 @@ class ComparedWithItself : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     // Of one value with two views every element meets others.
     if (a == ValueId::kAbsent || !analysis.fact(a).dtypes.proves(DTypeSet::floats()) ||
-        !are_computed_alike(expressions, a, b) || !out.shared<losses::Parameters>().reach(a))
+        out.shared<ReportedNodes>().has("TL-L306", node) || !are_computed_alike(expressions, a, b) ||
+        !out.shared<losses::Parameters>().reach(a))
       return false;
     const ValueId value = before_stretch(expressions, a);
     out.report(node, fmt::format("a {} of {} and itself is always {}", what, Operand(analysis, value).name(), always))

@@ -73,11 +73,9 @@ class CycleNotClosed : public Rule {
   }
 
   static Made made_of(const Expressions& expressions, ValueId value) {
-    constexpr std::size_t kMaxValues = 390;  // walk_back ends at 400
     const dataflow::Analysis& analysis = expressions.analysis();
     Made made;
     made.value = before_stretch(expressions, value);
-    std::size_t values = 0;
     bool is_of_several = false;
     const auto meet = [&](ValueId operand) {
       if (operand == ValueId::kAbsent || !is_input(analysis, operand)) return;
@@ -85,8 +83,7 @@ class CycleNotClosed : public Rule {
       made.input = operand;
     };
     meet(made.value);
-    walk_back(expressions, made.value, [&](ValueId, NodeId node) {
-      if (++values > kMaxValues) made.is_complete = false;
+    made.is_complete = walk_back(expressions, made.value, [&](ValueId, NodeId node) {
       const Opcode opcode = expressions.op(node);
       const ValueId weights = expressions.operand(node, 1);
       if ((opcode == Opcode::kConv || opcode == Opcode::kMatMul) && weights != ValueId::kAbsent) {
@@ -97,7 +94,7 @@ class CycleNotClosed : public Rule {
         }
       }
       for (const ValueId operand : analysis.operands(node)) meet(operand);
-      return made.is_complete;
+      return true;
     });
     if (is_of_several) made.input = ValueId::kAbsent;
     return made;

@@ -103,15 +103,11 @@ class DeviationOfOtherScale : public Rule {
                          divergence.rate < 1.5 ? " / 2" : ""));
   }
 
-  /// An input, or what is computed from nothing, as random numbers are.
+  /// An input, or random numbers.
   static bool is_noise(const Expressions& expressions, ValueId value) {
     value = value == ValueId::kAbsent ? value : before_stretch(expressions, value);
     if (value == ValueId::kAbsent || expressions.number(value)) return false;
-    const NodeId node = expressions.producer(value);
-    return is_input(expressions.analysis(), value) ||
-           (node != NodeId::kNone && expressions.op(node) == Opcode::kOther &&
-            !has_trait(expressions.entry(node), ops::OpTrait::kElementwise) &&
-            expressions.analysis().attribute(node, "mean") != nullptr);
+    return is_input(expressions.analysis(), value) || is_drawn(expressions, value);
   }
 
   static bool is_added_to(const Expressions& expressions, ValueId noise, ValueId mean) {

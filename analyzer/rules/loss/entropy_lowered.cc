@@ -23,7 +23,7 @@ class EntropyLowered : public Rule {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    const std::vector<LossTerm> terms = loss_terms(expressions, outputs[0]);
+    const std::vector<LossTerm> terms = loss_terms(expressions, outputs[0]).terms;
     for (const LossTerm& entropy : terms) {
       // The sum of p * log(p) is minus the entropy.
       const ValueId scores = entropy.factor < 0 ? scores_of_entropy(expressions, entropy.value) : ValueId::kAbsent;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -81,6 +83,9 @@ class LogitsIntoProbabilityLoss : public Rule {
  private:
   /// Views and scales between a layer and its loss.
   static constexpr int kMaxViews = 8;
+  static constexpr std::string_view kPositiveArgument =
+      "keep the argument of the logarithm positive: Softmax or Sigmoid for probabilities, or a loss that takes scores; "
+      "Softplus or Exp for a scale or an amount";
   /// Products with what is no weight, one after another.
   static constexpr int kMaxMixtures = 2;
 
@@ -239,10 +244,29 @@ class LogitsIntoProbabilityLoss : public Rule {
                                            operand.name(), is_arc ? "outside [-1, 1]" : "negative"))
         .note_at(reach.layer,
                  fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
-        .fix(is_arc
-                 ? "divide both vectors by their lengths before the product, and keep the cosine within [-1, 1] by "
-                   "a Clip"
+        .fix(is_arc ? "divide both vectors by their lengths before the product, and keep the cosine within [-1, 1] by "
+                      "a Clip"
+             : is_logarithm ? std::string(kPositiveArgument)
+             : roots
+                 ? is_sum_of_differences(expressions, value)
+                       ? "square the differences before they are summed"
+                       : "take the root of what is never negative: of squares, or of scores after Softplus or Exp"
                  : "make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
+  }
+
+  /// Of both signs: squares have been forgotten.
+  static bool is_sum_of_differences(const losses::Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 4;
+    bool summed = false;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(before_scale(expressions, before_stretch(expressions, value)));
+      const ops::Opcode opcode = expressions.op(node);
+      if (opcode != ops::Opcode::kReduceSum && opcode != ops::Opcode::kReduceMean)
+        return summed && opcode == ops::Opcode::kSub && !with_number(expressions, node);
+      summed = true;
+      value = expressions.operand(node, 0);
+    }
+    return false;
   }
 
   /// Scores that are cut off at 0 and 1 and taken for probabilities: most get no gradient.
@@ -307,7 +331,7 @@ class LogitsIntoProbabilityLoss : public Rule {
                                       NodeCall(analysis, producer).op_name()))
         .note_at(producer, layer ? fmt::format("{} is computed here and may have any value", scores.name())
                                  : fmt::format("{} is in {}", scores.name(), scores.fact().range.to_text()))
-        .fix("turn the scores into probabilities first (Softmax, Sigmoid), or use a loss that takes scores");
+        .fix(std::string(kPositiveArgument));
     const NodeId source = losses::ScoreValues(expressions).layer_of(value);
     return source == NodeId::kNone ? producer : source;
   }

@@ -19,7 +19,7 @@ class LossAsProbability : public Rule {
  public:
   LossAsProbability()
       : Rule({"TL-L382", "loss-as-probability", "loss", findings::Severity::kWarning,
-              "a loss in place of a logarithm of a probability: its exponential is 1 at least"}) {}
+              "exp(loss) used as a probability, where exp(-loss) is meant"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     if (one_float_outputs(view.analysis()).empty()) return;
@@ -28,7 +28,7 @@ class LossAsProbability : public Rule {
       if (loss == ValueId::kAbsent || call.operand(0).taint().has(Aspect::kValue)) return;
       const NodeId rest = rest_in(expressions, call.result());
       if (rest == NodeId::kNone || !weighs(expressions, expressions.result(rest), loss) ||
-          !is_never_negative(expressions, loss))
+          !is_never_negative_for_labels(expressions, loss))
         return;
       out.report(call.id(),
                  fmt::format("{} is at least 0 and its exponential at least 1, which is not a probability: 1 minus "
@@ -77,11 +77,9 @@ class LossAsProbability : public Rule {
     return false;
   }
 
-  /// By its range, or as a function of scores of layers and of labels of 0 and 1.
-  static bool is_never_negative(const Expressions& expressions, ValueId loss) {
-    const dataflow::Analysis& analysis = expressions.analysis();
-    const Range& range = analysis.fact(loss).range;
-    if (range.lo >= 0 && range.lo < range.hi) return true;
+  /// By what it is computed from, or as a function of scores of layers and of labels of 0 and 1.
+  static bool is_never_negative_for_labels(const Expressions& expressions, ValueId loss) {
+    if (!expressions.number(loss) && is_never_negative(expressions, loss)) return true;
     const Formula formula(expressions, loss);
     if (!formula.is_complete()) return false;
     const losses::ScoreValues scores(expressions);

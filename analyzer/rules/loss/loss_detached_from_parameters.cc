@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
@@ -391,10 +392,16 @@ class LossDetachedFromParameters : public Rule {
       NodeId difference = NodeId::kNone;
       const auto number = constant_of(expressions, output, kConstantDepth, &difference);
       if (!number || difference == NodeId::kNone) continue;
+      out.shared<ReportedNodes>().add("TL-L306", difference);
+      const Operand a(analysis, expressions.operand(difference, 0)), b(analysis, expressions.operand(difference, 1));
+      if (a.value() == b.value()) {
+        out.report(difference, fmt::format("{} is always {:.4g}: {} is subtracted from itself",
+                                           Operand(analysis, output).name(), *number, a.name()))
+            .fix("compare it with what it is meant to be close to");
+        return true;
+      }
       out.report(difference, fmt::format("{} is always {:.4g}: {} and {} are computed alike from the same values",
-                                         Operand(analysis, output).name(), *number,
-                                         Operand(analysis, expressions.operand(difference, 0)).name(),
-                                         Operand(analysis, expressions.operand(difference, 1)).name()))
+                                         Operand(analysis, output).name(), *number, a.name(), b.name()))
           .fix("compute one of the two from the other sample");
       return true;
     }

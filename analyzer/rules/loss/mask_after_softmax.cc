@@ -26,20 +26,17 @@ class MaskAfterSoftmax : public Rule {
              "add up to 1"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, {Opcode::kSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
-      const auto axes = expressions.axes_of(call.id());
-      if (!axes || axes->size() != 1 || is_masked_before(expressions, call.operand(0).value())) return;
-      for (const NodeId user : expressions.users(call.result()))
-        if (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kWhere)
-          check_product(expressions, call, user, axes->front(), out);
-    });
-    each_node(view, out, {Opcode::kLogSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
-      const auto axes = expressions.axes_of(call.id());
-      if (!axes || axes->size() != 1 || is_masked_before(expressions, call.operand(0).value())) return;
-      for (const NodeId user : expressions.users(call.result()))
-        if (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kWhere)
-          check_logarithms(expressions, call, user, axes->front(), out);
-    });
+    each_softmax(view, out,
+                 [&](const Expressions& expressions, const NodeCall& call, const losses::Normalised& softmax) {
+                   if (softmax.axes.size() != 1 || is_masked_before(expressions, softmax.scores)) return;
+                   for (const NodeId user : expressions.users(call.result())) {
+                     if (expressions.op(user) != Opcode::kMul && expressions.op(user) != Opcode::kWhere) continue;
+                     if (softmax.logarithm)
+                       check_logarithms(expressions, call, user, softmax.axes.front(), out);
+                     else
+                       check_product(expressions, call, user, softmax.axes.front(), out);
+                   }
+                 });
   }
 
  private:

@@ -25,10 +25,13 @@ class MaskHidesNothing : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     Visited<NodeId> seen(view.analysis().meter());
-    each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kReduceLogSumExp},
-              [&](const Expressions& expressions, const NodeCall& call) {
-                check_scores(expressions, call.operand(0).value(), call.id(), seen, out);
-              });
+    each_softmax(view, out,
+                 [&](const Expressions& expressions, const NodeCall& call, const losses::Normalised& softmax) {
+                   check_scores(expressions, softmax.scores, call.id(), seen, out);
+                 });
+    each_node(view, out, {Opcode::kReduceLogSumExp}, [&](const Expressions& expressions, const NodeCall& call) {
+      check_scores(expressions, call.operand(0).value(), call.id(), seen, out);
+    });
     if (one_float_outputs(view.analysis()).empty()) return;
     for (const losses::LossSite& loss : view.losses())
       if (loss.kind == ops::LossKind::kCrossEntropy)

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/walk.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
 
@@ -25,18 +27,19 @@ class MeanOverPadding : public Rule {
  public:
   MeanOverPadding()
       : Rule({"TL-L336", "mean-over-padding", "loss", findings::Severity::kWarning,
-              "a mean over steps that a mask chooses, whose divisor counts other steps as well"}) {}
+              "a mean over steps that a mask chooses, whose divisor counts other steps as well"},
+             {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node(view, out, {Opcode::kReduceMean}, [&](const Expressions& expressions, const NodeCall& call) {
-      check_mean(expressions, call, call.id(), out);
+      check_mean(expressions, view, call, call.id(), out);
     });
     if (!has_node(out, {Opcode::kReduceSum})) return;
     each_node(view, out, {Opcode::kDiv}, [&](const Expressions& expressions, const NodeCall& call) {
       check_divisor(expressions, call, out);
       check_sum_of_all(expressions, call, out);
       if (const NodeId sum = divided_by_extent(expressions, call.id()); sum != NodeId::kNone)
-        check_mean(expressions, call, sum, out);
+        check_mean(expressions, view, call, sum, out);
     });
   }
 
@@ -60,7 +63,8 @@ class MeanOverPadding : public Rule {
   }
 
   /// `mean` gives it, of what `reduction` sums up.
-  static void check_mean(const Expressions& expressions, const NodeCall& mean, NodeId reduction, Reporter& out) {
+  static void check_mean(const Expressions& expressions, const ModelView& view, const NodeCall& mean, NodeId reduction,
+                         Reporter& out) {
     const NodeId product = expressions.producer(before_stretch(expressions, expressions.operand(reduction, 0)));
     const Opcode opcode = expressions.op(product);
     if (opcode == Opcode::kMul && expressions.operand(product, 0) == expressions.operand(product, 1))
@@ -69,12 +73,12 @@ class MeanOverPadding : public Rule {
     ValueId factor = ValueId::kAbsent;
     if (opcode == Opcode::kMul) {
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-        if (const auto found = padding_of(expressions, expressions.operand(product, side)); found && !padding) {
+        if (const auto found = padding_of(expressions, view, expressions.operand(product, side)); found && !padding) {
           padding = found;
           factor = expressions.operand(product, side);
         }
     } else if (opcode == Opcode::kWhere && expressions.is_number(expressions.operand(product, 2), 0)) {
-      padding = padding_of(expressions, expressions.operand(product, 0));
+      padding = padding_of(expressions, view, expressions.operand(product, 0));
       factor = expressions.operand(product, 0);
     }
     if (!padding) {
@@ -271,7 +275,7 @@ class MeanOverPadding : public Rule {
     return expressions.op(product) == Opcode::kMul && weighs(product);
   }
 
-  static std::optional<Padding> padding_of(const Expressions& expressions, ValueId value) {
+  static std::optional<Padding> padding_of(const Expressions& expressions, const ModelView& view, ValueId value) {
     if (value == ValueId::kAbsent) return std::nullopt;
     const ValueId mask = before_stretch(expressions, value);
     const NodeId node = expressions.producer(mask);
@@ -283,8 +287,19 @@ class MeanOverPadding : public Rule {
     const ValueId tokens = before_stretch(expressions, compared->value);
     const bool is_padded = is_input(expressions.analysis(), tokens) &&
                            expressions.analysis().fact(tokens).dtypes.proves(DTypeSet::integers()) &&
-                           (compared->number < 0 || is_looked_up(expressions, tokens));
+                           (compared->number < 0 || is_looked_up(expressions, tokens) ||
+                            (compared->number == 0 && are_labels_of_steps(expressions, view, tokens)));
     return is_padded ? std::optional(Padding{tokens, mask}) : std::nullopt;
+  }
+
+  /// The classes [N, T] of a loss, as of words: 0 stands for none.
+  static bool are_labels_of_steps(const Expressions& expressions, const ModelView& view, ValueId labels) {
+    if (expressions.dims(labels).size() != 2) return false;
+    for (const losses::LossSite& loss : Walk(std::span(view.losses()), view.analysis().meter()))
+      if (ops::takes_class_indices(loss.kind) && loss.target != ValueId::kAbsent &&
+          before_stretch(expressions, loss.target) == labels)
+        return true;
+    return false;
   }
 
   /// They are rows of a table of floats: words, of which one stands for none.

@@ -210,7 +210,7 @@ class MisbuiltDivergence : public Rule {
           continue;
         }
         const ValueId noise = opcode == Opcode::kMul ? expressions.beside(user, scales[i]) : ValueId::kAbsent;
-        if (noise == ValueId::kAbsent || !is_drawn(expressions, noise)) continue;
+        if (noise == ValueId::kAbsent || !is_noise(expressions, noise)) continue;
         for (const NodeId sum : expressions.users(result))
           if (const ValueId mean =
                   expressions.op(sum) == Opcode::kAdd ? expressions.beside(sum, result) : ValueId::kAbsent;
@@ -221,14 +221,10 @@ class MisbuiltDivergence : public Rule {
   }
 
   /// An input, or random numbers.
-  static bool is_drawn(const Expressions& expressions, ValueId value) {
+  static bool is_noise(const Expressions& expressions, ValueId value) {
     value = before_stretch(expressions, value);
     if (expressions.number(value)) return false;
-    const NodeId node = expressions.producer(value);
-    return is_input(expressions.analysis(), value) ||
-           (node != NodeId::kNone && expressions.op(node) == Opcode::kOther &&
-            !has_trait(expressions.entry(node), ops::OpTrait::kElementwise) &&
-            expressions.analysis().attribute(node, "mean") != nullptr);
+    return is_input(expressions.analysis(), value) || is_drawn(expressions, value);
   }
 
   /// The mean is used for more than the samples: its square may be added apart.

@@ -31,8 +31,6 @@ class MultipliedMask : public Rule {
   }
 
  private:
-  static constexpr int kMaxSteps = 6;
-
   static void check_compared(const Expressions& expressions, const NodeCall& call, Opcode opcode, Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const NodeId product = expressions.producer(before_stretch(expressions, call.operand(0).value()));
@@ -47,8 +45,7 @@ class MultipliedMask : public Rule {
       const bool least = opcode == Opcode::kReduceMin, greatest = opcode == Opcode::kReduceMax;
       const losses::ScoreValues::Reach reach =
           least || greatest ? losses::ScoreValues(expressions).of(values) : losses::ScoreValues::Reach();
-      const bool never_negative =
-          range.lo >= 0 || (reach.never_negative && reach.positive) || is_never_negative(expressions, values);
+      const bool never_negative = (reach.never_negative && reach.positive) || is_never_negative(expressions, values);
       if (least      ? !never_negative
           : greatest ? range.hi > 0 && !is_never_positive(expressions, values)
                      : range.lo >= 0 || is_masked_again(expressions, call.result()))
@@ -63,36 +60,6 @@ class MultipliedMask : public Rule {
                : greatest ? "put -inf where the mask hides: masked_fill(mask, -inf)"
                           : "put -inf where the mask hides before the softmax: masked_fill(mask, -inf)");
       return;
-    }
-  }
-
-  /// Sums of squares, magnitudes and such, whatever the range of NaN is.
-  static bool is_never_negative(const Expressions& expressions, ValueId value, int depth = 0) {
-    if (value == ValueId::kAbsent || depth > kMaxSteps) return false;
-    value = before_stretch(expressions, value);
-    const NodeId node = expressions.producer(value);
-    const ValueId a = expressions.operand(node, 0), b = expressions.operand(node, 1);
-    switch (expressions.op(node)) {
-      case Opcode::kAbs:
-      case Opcode::kExp:
-      case Opcode::kSqrt:
-      case Opcode::kSigmoid:
-      case Opcode::kReduceL1:
-      case Opcode::kReduceL2:
-      case Opcode::kReduceSumSquare:
-        return true;
-      case Opcode::kPow:
-        return expressions.is_number(b, 2) || is_never_negative(expressions, a, depth + 1);
-      case Opcode::kMul:
-        if (a == b) return true;
-        [[fallthrough]];
-      case Opcode::kAdd:
-        return is_never_negative(expressions, a, depth + 1) && is_never_negative(expressions, b, depth + 1);
-      case Opcode::kReduceSum:
-      case Opcode::kReduceMean:
-        return is_never_negative(expressions, a, depth + 1);
-      default:
-        return expressions.analysis().fact(value).range.lo >= 0;
     }
   }
 

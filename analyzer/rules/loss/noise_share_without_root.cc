@@ -133,7 +133,8 @@ class NoiseShareWithoutRoot : public Rule {
     NodeId node = NodeId::kNone;
   };
 
-  static bool is_named_noise(const Expressions& expressions, ValueId value) {
+  static bool is_noise(const Expressions& expressions, ValueId value) {
+    if (is_drawn(expressions, value)) return true;
     if (!is_input(expressions.analysis(), value)) return false;
     const std::string_view name = telling_name(expressions.analysis(), value);
     return name.find("noise") != std::string_view::npos || name == "eps" || name == "epsilon";
@@ -160,8 +161,8 @@ class NoiseShareWithoutRoot : public Rule {
       const ValueId noise = expressions.operand(product, side);
       if (noise == ValueId::kAbsent || before_stretch(expressions, noise) == of_root) continue;
       const ValueId drawn = before_stretch(expressions, noise);
-      // The data may be what is to be predicted: a name tells the two apart.
-      if (!is_named_noise(expressions, drawn) || std::ranges::none_of(view.losses(), [&](const losses::LossSite& loss) {
+      // The data may be what is to be predicted: a name tells the two apart, unless one was drawn.
+      if (!is_noise(expressions, drawn) || std::ranges::none_of(view.losses(), [&](const losses::LossSite& loss) {
             return ops::is_regression(loss.kind) && loss.target != ValueId::kAbsent &&
                    before_stretch(expressions, loss.target) == drawn;
           }))

@@ -44,15 +44,16 @@ class NoisyTarget : public Rule {
   }
 
  private:
-  /// Two inputs of its own shape are added, at least one of which has been scaled. Sources that are added as they are
-  /// may be to add up to the same again.
+  /// Two inputs of its own shape, or an input and random numbers, are added, at least one of which has been scaled.
+  /// Sources that are added as they are may be to add up to the same again.
   static bool mixes_inputs(const Expressions& expressions, NodeId sum) {
     std::vector<ValueId> inputs;
     bool is_scaled = false;
     const DimPool& pool = expressions.analysis().facts().dims();
     const auto whole = expressions.dims(expressions.result(sum));
     const auto is_mixed = [&](ValueId value) {
-      if (value == ValueId::kAbsent || !is_input(expressions.analysis(), value)) return false;
+      if (value == ValueId::kAbsent || (!is_input(expressions.analysis(), value) && !is_drawn(expressions, value)))
+        return false;
       const auto dims = expressions.dims(value);
       return std::ranges::equal(dims, whole, [&](Dim a, Dim b) { return pool.equal(a, b); });
     };

@@ -8,6 +8,7 @@
 
 #include "analyzer/rules/loss/normal_divergence.h"
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
@@ -137,7 +138,7 @@ class OneSidedLoss : public Rule {
 
   /// Terms that are added up with a plus, and are to have a minus.
   static bool check_added_terms(const Expressions& expressions, ValueId loss, Reporter& out) {
-    for (const LossTerm& term : loss_terms(expressions, loss)) {
+    for (const LossTerm& term : loss_terms(expressions, loss).terms) {
       if (!(term.factor > 0) || term.value == loss) continue;
       const NodeId node = expressions.producer(term.value);
       if (check_shares(expressions, node, out) || check_logarithm_of_sigmoid(expressions, node, out)) return true;
@@ -401,20 +402,6 @@ class OneSidedLoss : public Rule {
     return expressions.number(value) && expressions.producer(value) != NodeId::kNone;
   }
 
-  static bool is_never_negative(const Expressions& expressions, ValueId value) {
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const Opcode opcode = expressions.op_of(value);
-      if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum && !ops::keeps_elements(opcode)) break;
-      value = expressions.operand(expressions.producer(value), 0);
-    }
-    if (value == ValueId::kAbsent || expressions.analysis().fact(value).range.lo >= 0) return value != ValueId::kAbsent;
-    // One exporter writes the squared difference as a product of two equal ones.
-    double sign = 1;
-    const NodeId node = expressions.producer(before_signed_scale(expressions, value, sign));
-    return sign > 0 && expressions.op(node) == Opcode::kMul &&
-           are_computed_alike(expressions, expressions.operand(node, 0), expressions.operand(node, 1));
-  }
-
   /// Before numbers that it is multiplied with or divided by; `sign` changes with theirs.
   static ValueId before_signed_scale(const Expressions& expressions, ValueId value, double& sign) {
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -536,6 +523,7 @@ class OneSidedLoss : public Rule {
       }
       if (!is_error || falls == rises) continue;
       const Operand score(expressions.analysis(), formula.parts()[scores[free]].value);
+      out.shared<ReportedNodes>().add("TL-L312", term);
       out.report(term, fmt::format("the loss falls as {} {}, whatever the error is: nothing holds it", score.name(),
                                    falls ? "rises" : "falls"))
           .origin(score, Aspect::kValue)
@@ -650,8 +638,18 @@ class OneSidedLoss : public Rule {
     report(fmt::format("the loss only {} as {} rises: nothing holds the scores {} where {} is {}",
                        positive_alone ? "falls" : "rises", name, positive_alone ? "down" : "up", labels,
                        positive_alone ? 0 : 1),
-           positive_alone ? "add the term of the other label: (1 - y) * log(1 - p)"
-                          : "add the term of the other label: y * log(p)");
+           !has_logarithm(expressions, formula)
+               ? "add the term of the other label, with the sign of the score changed, or make the labels -1 and 1"
+           : positive_alone ? "add the term of the other label: (1 - y) * log(1 - p)"
+                            : "add the term of the other label: y * log(p)");
+  }
+
+  /// Of a probability; a softplus is one of a sigmoid.
+  static bool has_logarithm(const Expressions& expressions, const Formula& formula) {
+    return std::ranges::any_of(formula.parts(), [&](const Formula::Part& part) {
+      const Opcode opcode = expressions.op(part.node);
+      return opcode == Opcode::kLog || opcode == Opcode::kLogSigmoid || opcode == Opcode::kSoftplus;
+    });
   }
 };
 

@@ -67,8 +67,9 @@ class PolicyWithoutMinus : public Rule {
     for (std::size_t at = 0; at <= name.size();) {
       const std::size_t end = std::min(name.find('_', at), name.size());
       const std::string_view part = name.substr(at, end - at);
-      if (std::ranges::find(kOpposite, part) != kOpposite.end()) return false;
-      found = found || std::ranges::find(kRewards, part) != kRewards.end();
+      const auto is_part = [&](std::string_view word) { return part.size() == word.size() && has_ending(part, word); };
+      if (std::ranges::any_of(kOpposite, is_part)) return false;
+      found = found || std::ranges::any_of(kRewards, is_part);
       at = end + 1;
     }
     return found;
@@ -135,10 +136,6 @@ class PolicyWithoutMinus : public Rule {
       return;
     }
     term.is_known = is_never_negative(expressions, value) || is_mask(expressions, value);
-  }
-
-  static bool is_never_negative(const Expressions& expressions, ValueId value) {
-    return expressions.analysis().fact(value).range.lo >= 0;
   }
 
   /// 1 for the logarithm of the probability of an action, or a power of e of it, less one that is read; -1 for what

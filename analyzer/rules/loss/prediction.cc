@@ -61,7 +61,7 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   });
 }
 
-void walk_back(const losses::Expressions& expressions, ValueId from,
+bool walk_back(const losses::Expressions& expressions, ValueId from,
                const std::function<bool(ValueId value, NodeId node)>& visit) {
   constexpr std::size_t kMaxValues = 400;
   std::vector<ValueId> pending{from};
@@ -74,6 +74,7 @@ void walk_back(const losses::Expressions& expressions, ValueId from,
     for (const ValueId operand : expressions.analysis().operands(node))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
+  return pending.empty();
 }
 
 bool comes_from_layer(const losses::Expressions& expressions, ValueId value) {
@@ -170,17 +171,23 @@ std::vector<AddedReduction> added_reductions(const losses::Expressions& expressi
   return found;
 }
 
-std::vector<LossTerm> loss_terms(const losses::Expressions& expressions, ValueId loss) {
+LossTerms loss_terms(const losses::Expressions& expressions, ValueId loss) {
   using ops::Opcode;
   constexpr std::size_t kMaxTerms = 64;
-  std::vector<LossTerm> terms{{loss, 1, 0}};
-  for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
-    const auto [value, factor, from] = terms[i];
+  LossTerms found{.terms = {{loss, 1, 0}}};
+  std::vector<LossTerm>& terms = found.terms;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto [value, factor] = std::pair(terms[i].value, terms[i].factor);
     const NodeId node = expressions.producer(value);
     const Opcode opcode = expressions.op(node);
     const auto numbered = with_number(expressions, node);
     const auto add = [&](ValueId part, double times) {
-      if (part != ValueId::kAbsent) terms.push_back({part, times, i});
+      terms[i].is_followed = true;
+      if (part == ValueId::kAbsent) return;
+      if (terms.size() < kMaxTerms)
+        terms.push_back({part, times, i});
+      else
+        found.is_complete = false;
     };
     expressions.charge(4);
     if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || ops::repeats_elements(opcode) ||
@@ -197,12 +204,12 @@ std::vector<LossTerm> loss_terms(const losses::Expressions& expressions, ValueId
       add(expressions.operand(node, 1), opcode == Opcode::kSub ? -factor : factor);
     } else if (opcode == Opcode::kConcat) {
       for (const ValueId part : expressions.analysis().operands(node)) {
-        if (terms.size() >= kMaxTerms) break;
         add(part, factor);
+        if (!found.is_complete) break;
       }
     }
   }
-  return terms;
+  return found;
 }
 
 ValueId before_margin(const losses::Expressions& expressions, ValueId value) {
@@ -216,21 +223,6 @@ ValueId before_margin(const losses::Expressions& expressions, ValueId value) {
 }
 
 namespace {
-
-/// Itself, or what it is a sum of.
-bool is_never_negative(const losses::Expressions& expressions, ValueId value) {
-  constexpr int kMaxSteps = 6;
-  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
-    const Range& range = expressions.analysis().fact(value).range;
-    if (range.lo >= 0 && !range.nan) return true;
-    const NodeId node = expressions.producer(value);
-    const ops::Opcode opcode = expressions.op(node);
-    if (opcode != ops::Opcode::kReduceSum && opcode != ops::Opcode::kCast && !ops::repeats_elements(opcode))
-      return false;
-    value = expressions.operand(node, 0);
-  }
-  return false;
-}
 
 /// The value itself above a threshold, and its softplus below.
 NodeId softplus_of(const losses::Expressions& expressions, ValueId value) {

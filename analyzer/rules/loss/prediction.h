@@ -20,8 +20,8 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
 
 /// Goes back from a value and calls `visit` with each value that a node computes, and that node; goes on to its
-/// operands where that is true. Each value once, and at most 400.
-void walk_back(const losses::Expressions& expressions, ValueId from,
+/// operands where that is true. Each value once, and at most 400; false where there are more, or the meter was spent.
+bool walk_back(const losses::Expressions& expressions, ValueId from,
                const std::function<bool(ValueId value, NodeId node)>& visit);
 
 /// A layer that has weights, a product or a convolution, is on the way back from the value.
@@ -53,10 +53,15 @@ std::vector<AddedReduction> added_reductions(const losses::Expressions& expressi
 /// it is the sum of.
 struct LossTerm {
   ValueId value;
-  double factor;     ///< of it in the loss, but for how many a mean is taken of
-  std::size_t from;  ///< the term that it is a part of
+  double factor;             ///< of it in the loss, but for how many a mean is taken of
+  std::size_t from;          ///< the term that it is a part of
+  bool is_followed = false;  ///< its parts are terms, too
 };
-std::vector<LossTerm> loss_terms(const losses::Expressions& expressions, ValueId loss);
+struct LossTerms {
+  std::vector<LossTerm> terms;
+  bool is_complete = true;  ///< else the loss has more of them
+};
+LossTerms loss_terms(const losses::Expressions& expressions, ValueId loss);
 
 /// One side of a difference before a number is added to it; kAbsent for kAbsent.
 ValueId before_margin(const losses::Expressions& expressions, ValueId value);

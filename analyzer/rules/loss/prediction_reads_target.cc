@@ -141,15 +141,15 @@ class PredictionReadsTarget : public Rule {
     walk_back(expressions, loss.prediction, [&](ValueId value, NodeId node) {
       const Opcode opcode = expressions.op(node);
       is_ordered |= opcode == Opcode::kRecurrence;
-      if (opcode != Opcode::kSoftmax || is_ordered) return !is_ordered;
-      if (triangles.before(node)) {
+      const auto softmax = expressions.normalised(value);
+      if (!softmax || softmax->logarithm || is_ordered) return !is_ordered;
+      if (triangles.before(*softmax)) {
         is_ordered = true;
         return false;
       }
-      const auto axes = expressions.axes_of(node);
       const auto dims = expressions.dims(value);
-      if (!axes || axes->size() != 1 || dims.size() < 3 || axes->front() + 1 != dims.size() ||
-          !is_product_alone(expressions, expressions.operand(node, 0)) || !weighs_alone(expressions, value))
+      if (softmax->axes.size() != 1 || dims.size() < 3 || softmax->axes.front() + 1 != dims.size() ||
+          !is_product_alone(expressions, softmax->scores) || !weighs_alone(expressions, value))
         return true;
       const auto last = static_cast<std::uint32_t>(dims.size() - 1);
       if (descends(expressions, origins, {value, last}, steps, 0) &&

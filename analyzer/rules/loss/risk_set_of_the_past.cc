@@ -165,12 +165,6 @@ class RiskSetOfThePast : public Rule {
     return Sums{compare, time, false, holds(1, 2) && !holds(2, 1)};
   }
 
-  static ValueId before_casts(const Expressions& expressions, ValueId value) {
-    while (expressions.op_of(value) == Opcode::kCast || expressions.op_of(value) == Opcode::kIdentity)
-      value = expressions.operand(expressions.producer(value), 0);
-    return value;
-  }
-
   /// The one long axis of a column or row, of two.
   static std::optional<std::size_t> axis_of(const Expressions& expressions, ValueId value) {
     const auto dims = expressions.dims(value);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 
@@ -29,7 +30,8 @@ class ScaleWithoutBound : public Rule {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
     if (outputs.size() != 1 || !has_node(out, {Opcode::kExp, Opcode::kLog})) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    const std::vector<LossTerm> terms = loss_terms(expressions, outputs[0]);
+    const auto [terms, is_complete] = loss_terms(expressions, outputs[0]);
+    if (!is_complete) return;
     std::vector<Scale> scales;
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const NodeId node = expressions.producer(terms[i].value);
@@ -173,14 +175,15 @@ class ScaleWithoutBound : public Rule {
 
   static void report_scale(const Expressions& expressions, const std::vector<LossTerm>& terms, const Scale& scale,
                            Reporter& out) {
+    const NodeId sum = sum_of(expressions, terms, scale.term, *scale.squared);
+    if (out.shared<ReportedNodes>().has("TL-L312", sum)) return;
     const bool falls = terms[scale.term].factor > 0;
     const Operand logarithm(expressions.analysis(), terms[scale.term].value);
-    out.report(
-           sum_of(expressions, terms, scale.term, *scale.squared),
-           fmt::format("the loss falls without bound as {} {}: it is {} the loss, and what {} scales goes to 0 with "
-                       "it",
-                       logarithm.name(), falls ? "falls" : "rises", falls ? "added to" : "subtracted from",
-                       Operand(expressions.analysis(), scale.of).name()))
+    out.report(sum, fmt::format(
+                        "the loss falls without bound as {} {}: it is {} the loss, and what {} scales goes to 0 with "
+                        "it",
+                        logarithm.name(), falls ? "falls" : "rises", falls ? "added to" : "subtracted from",
+                        Operand(expressions.analysis(), scale.of).name()))
         .note_at(scale.node, "the scale and its logarithm part here")
         .note_at(scale.scaled, "what is squared in the loss is scaled here")
         .fix("change the sign of one of the two");

@@ -7,6 +7,8 @@
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/loss/positions_of_samples.h"
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/attention_use.h"
 #include "passes/losses/broadcasts.h"
 
 namespace tensorlint::rules {
@@ -29,7 +31,10 @@ class SilentBroadcastInLoss : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
-    if (outputs.empty()) return;
+    if (outputs.empty()) {
+      check_without_loss(view, out);
+      return;
+    }
     Visited<NodeId> reported(analysis.meter());
     for (const losses::AxisMistake& mistake : axis_mistakes(out)) {
       if (mistake.kind == losses::AxisMistake::Kind::kPositionsOfBatch) reported.insert(mistake.node);
@@ -37,7 +42,7 @@ class SilentBroadcastInLoss : public Rule {
     }
     for (const PositionsOfSamples& found : find_positions_of_samples(view, out))
       if (reported.insert(found.node))
-        report_positions(found.node, rules::described(analysis, found.table), rules::described(analysis, found.data),
+        report_positions(found.node, described(analysis, found.table), described(analysis, found.data),
                          "places along axis 1", out)
             .fix(fmt::format("give {} the shape [1, places, width], and count along the places: arange(x.size(1))",
                              Operand(analysis, found.table).name()));
@@ -55,6 +60,14 @@ class SilentBroadcastInLoss : public Rule {
   }
 
  private:
+  static void check_without_loss(const ModelView& view, Reporter& out) {
+    if (!has_no_loss_output(view.analysis()) || view.model().graphs.empty() || !has_node(out, {Opcode::kSoftmax}))
+      return;
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    for (const losses::AxisMistake& mistake : losses::find_positions_of_batch(expressions, origins))
+      report_axes(view.analysis(), mistake, out);
+  }
+
   /// Those of integers as well: how many predictions are right.
   static std::vector<ValueId> number_outputs(const dataflow::Analysis& analysis) {
     constexpr std::size_t kMaxOutputs = 16;
@@ -74,8 +87,7 @@ class SilentBroadcastInLoss : public Rule {
   static void report_axes(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
     if (mistake.partner == ValueId::kAbsent) return;
-    const std::string value = rules::described(analysis, mistake.value),
-                      partner = rules::described(analysis, mistake.partner);
+    const std::string value = described(analysis, mistake.value), partner = described(analysis, mistake.partner);
     const std::size_t axis = mistake.axes.front();
     if (mistake.kind == Kind::kCrossedAxes) {
       auto finding = out.report(mistake.node, fmt::format("axis {} of {} meets axis {} of {}, but corresponds to its "
@@ -124,9 +136,9 @@ class SilentBroadcastInLoss : public Rule {
     const Operand first(analysis, found.first), second(analysis, found.second);
     const bool first_is_column = has_last_axis_of_one(analysis, first);
     const Operand &tall = first_is_column ? first : second, &flat = first_is_column ? second : first;
-    out.report(found.node,
-               fmt::format("every element of {} meets every element of {}, and {} sums all these pairs up",
-                           described(analysis, first), described(analysis, second), Operand(analysis, output).name()))
+    out.report(found.node, fmt::format("every element of {} meets every element of {}, and {} sums all these pairs up",
+                                       described(analysis, first.value()), described(analysis, second.value()),
+                                       Operand(analysis, output).name()))
         .origin(first, Aspect::kShape)
         .origin(second, Aspect::kShape)
         .fix(has_last_axis_of_one(analysis, tall)
@@ -138,7 +150,7 @@ class SilentBroadcastInLoss : public Rule {
   static void report_broadcast(const dataflow::Analysis& analysis, const losses::LossSite& loss,
                                const losses::LossBroadcast& found, Reporter& out) {
     const Operand first(analysis, found.first), second(analysis, found.second);
-    const std::string a = described(analysis, first), b = described(analysis, second);
+    const std::string a = described(analysis, first.value()), b = described(analysis, second.value());
     if (!found.all_pairs) {
       out.report(found.node, fmt::format("{} compares the {} elements in each row of {} with the one of {}",
                                          ops::to_text(loss.kind), last_extent(analysis, first), a, b))
@@ -167,10 +179,6 @@ class SilentBroadcastInLoss : public Rule {
   static bool reads(const dataflow::Analysis& analysis, NodeId node, ValueId value) {
     const auto operands = analysis.operands(node);
     return std::ranges::find(operands, value) != operands.end();
-  }
-
-  static std::string described(const dataflow::Analysis& analysis, const Operand& operand) {
-    return fmt::format("{} {}", operand.name(), analysis.facts().shape_text(operand.fact().shape));
   }
 
   static std::size_t rank(const dataflow::Analysis& analysis, const Operand& operand) {

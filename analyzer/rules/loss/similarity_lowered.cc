@@ -24,12 +24,15 @@ class SimilarityLowered : public Rule {
     if (outputs.size() != 1 || !has_node(out, {Opcode::kDiv})) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     NodeId lowered = NodeId::kNone;
-    for (const LossTerm& term : loss_terms(expressions, outputs[0])) {
+    const auto [terms, is_complete] = loss_terms(expressions, outputs[0]);
+    if (!is_complete) return;
+    for (const LossTerm& term : terms) {
       if (const auto cosine = cosine_of(expressions, term.value);
           cosine && cosine->both_divided && !cosine->is_of_itself) {
         if (!(term.factor > 0) || !out.shared<losses::Parameters>().reach(term.value)) return;
         lowered = cosine->node;
-      } else if (!is_sum_or_number(expressions, term.value)) {
+      } else if (!term.is_followed && !expressions.number(term.value) &&
+                 !is_summed_in_cosine(expressions, term.value)) {
         return;
       }
     }
@@ -40,18 +43,6 @@ class SimilarityLowered : public Rule {
   }
 
  private:
-  /// Its parts are terms of their own; what the cosine itself is computed from is reached through its sum.
-  static bool is_sum_or_number(const Expressions& expressions, ValueId value) {
-    if (expressions.number(value)) return true;
-    const NodeId node = expressions.producer(value);
-    const Opcode opcode = expressions.op(node);
-    return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || ops::repeats_elements(opcode) ||
-           opcode == Opcode::kCast || opcode == Opcode::kNeg || opcode == Opcode::kAdd || opcode == Opcode::kSub ||
-           opcode == Opcode::kConcat ||
-           (with_number(expressions, node) && (opcode == Opcode::kMul || opcode == Opcode::kDiv)) ||
-           is_summed_in_cosine(expressions, value);
-  }
-
   /// The products of two vectors, element by element.
   static bool is_summed_in_cosine(const Expressions& expressions, ValueId value) {
     for (const NodeId user : expressions.users(value))

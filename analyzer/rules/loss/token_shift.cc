@@ -64,15 +64,6 @@ StepsOf steps_of(const Expressions& expressions, ValueId value) {
   return {value, 0};
 }
 
-ValueId before_views(const Expressions& expressions, ValueId value) {
-  for (int step = 0; step < kMaxStepsOfShift && value != ValueId::kAbsent; ++step) {
-    const NodeId node = expressions.producer(value);
-    if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kCast) break;
-    value = expressions.operand(node, 0);
-  }
-  return value;
-}
-
 ValueId before_layout(const Expressions& expressions, ValueId scores) {
   for (int step = 0; step < kMaxStepsOfShift && scores != ValueId::kAbsent; ++step) {
     const NodeId node = expressions.producer(scores);
@@ -117,11 +108,13 @@ bool reads_from_the_end(const Expressions& expressions, ValueId scores) {
     // Pads and sizes that are computed, which exporters reverse.
     if (expressions.analysis().content(value) != nullptr) return false;
     switch (expressions.op(node)) {
-      case Opcode::kSoftmax: {
-        const auto triangle = triangles.before(node);
-        found = found || (triangle && triangle->hides_past);
+      case Opcode::kSoftmax:
+      case Opcode::kDiv:
+        if (const auto softmax = expressions.normalised(value)) {
+          const auto triangle = triangles.before(*softmax);
+          found = found || (triangle && triangle->hides_past);
+        }
         break;
-      }
       case Opcode::kRecurrence: {
         const Attribute* direction = expressions.analysis().attribute(node, "direction");
         found = found || (direction != nullptr && direction->s == "reverse");

@@ -17,8 +17,6 @@ struct StepsOf {
 /// itself for anything else, and kAbsent for a slice that is not understood.
 StepsOf steps_of(const losses::Expressions& expressions, ValueId value);
 
-/// Before views and casts.
-ValueId before_views(const losses::Expressions& expressions, ValueId value);
 /// Before the classes were moved to axis 1, or the steps were flattened.
 ValueId before_layout(const losses::Expressions& expressions, ValueId scores);
 

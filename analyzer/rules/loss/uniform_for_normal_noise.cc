@@ -36,12 +36,8 @@ class UniformForNormalNoise : public Rule {
   static bool is_uniform(const Expressions& expressions, ValueId value) {
     if (value == ValueId::kAbsent) return false;
     const NodeId node = expressions.producer(before_stretch(expressions, value));
-    if (node == NodeId::kNone || expressions.op(node) != Opcode::kOther) return false;
+    if (expressions.op(node) != Opcode::kDrawUniform) return false;
     const NodeCall call(expressions.analysis(), node);
-    const OpSchema* schema = call.op().schema;
-    if (schema == nullptr || schema->attribute("low") == nullptr || schema->attribute("high") == nullptr ||
-        schema->attribute("seed") == nullptr)
-      return false;
     const Attribute *low = call.attribute("low"), *high = call.attribute("high");
     return (low == nullptr || low->f == 0) && (high == nullptr || high->f == 1);
   }

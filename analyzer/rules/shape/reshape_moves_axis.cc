@@ -47,6 +47,8 @@ class ReshapeMovesAxis : public Rule {
     if (const auto axis = moved_name(facts.dims(), before, after)) return report(call, *axis, out);
     if (is_of_layer(expressions, data.value()))
       if (const auto axis = split_before(facts.dims(), before, after)) return report(call, *axis, out);
+    if (const auto axis = joined_before(facts.dims(), before, after); axis && is_of_heads(expressions, data.value()))
+      return report(call, *axis, out);
     if (const auto axis = exchanged(facts.dims(), before, after)) return report(call, *axis, out);
     check_patches(expressions, call, before, after, out);
   }
@@ -169,6 +171,67 @@ class ReshapeMovesAxis : public Rule {
         *steps < 2 || *part < 2 || *heads * *part != *features)
       return std::nullopt;
     return Moved{last - 1, last};
+  }
+
+  /// [N, H, T, D] to [N, T, H * D]: steps before heads.
+  static std::optional<Moved> joined_before(const DimPool& pool, std::span<const Dim> before,
+                                            std::span<const Dim> after) {
+    if (before.size() != after.size() + 1) return std::nullopt;
+    const std::size_t at = after.size() - 2;
+    for (std::size_t i = 0; i < at; ++i)
+      if (!pool.equal(before[i], after[i])) return std::nullopt;
+    const auto heads = pool.as_constant(before[at]), steps = pool.as_constant(before[at + 1]),
+               part = pool.as_constant(before[at + 2]);
+    const auto whole = pool.as_constant(after[at]), features = pool.as_constant(after[at + 1]);
+    if (!heads || !steps || !part || !whole || !features || *whole != *steps || *heads == *steps || *heads < 2 ||
+        *steps < 2 || *part < 2 || checked::mul(*heads, *part) != *features)
+      return std::nullopt;
+    return Moved{at + 1, at};
+  }
+
+  /// The result of attention, whose heads are before its steps. Without attention, chunks of steps may be meant.
+  static bool is_of_heads(const losses::Expressions& expressions, ValueId value) {
+    constexpr int kMaxViews = 4;
+    for (int step = 0; step < kMaxViews; ++step) {
+      const NodeId view = expressions.producer(value);
+      if (expressions.op(view) != Opcode::kCast && !ops::keeps_elements(expressions.op(view))) break;
+      value = expressions.operand(view, 0);
+    }
+    const NodeId product = expressions.producer(value);
+    return expressions.op(product) == Opcode::kMatMul && is_softmax(expressions, expressions.operand(product, 0)) &&
+           is_moved_before_steps(expressions, expressions.operand(product, 1));
+  }
+
+  /// Perhaps with a choice for rows that are masked everywhere.
+  static bool is_softmax(const losses::Expressions& expressions, ValueId weights) {
+    weights = before_moves(expressions, weights);
+    if (expressions.op_of(weights) == Opcode::kWhere) {
+      const NodeId choice = expressions.producer(weights);
+      const ValueId first = expressions.operand(choice, 1);
+      weights = before_moves(expressions, expressions.number(first) ? expressions.operand(choice, 2) : first);
+    }
+    if (weights == ValueId::kAbsent) return false;
+    const auto softmax = expressions.normalised(weights);
+    return softmax && !softmax->logarithm;
+  }
+
+  /// A Transpose has put another axis before the steps that came after them.
+  static bool is_moved_before_steps(const losses::Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kTranspose) {
+        const Attribute* order = expressions.analysis().attribute(node, "perm");
+        if (order == nullptr || order->ints.size() < 3) return false;
+        const auto last = order->ints.last(3);
+        return last[0] > last[1];
+      }
+      // Keys and values of earlier steps come first.
+      if (opcode != Opcode::kCast && opcode != Opcode::kConcat && !ops::picks_elements(opcode)) return false;
+      value = expressions.operand(node, opcode == Opcode::kConcat ? 1 : 0);
+    }
+    return false;
   }
 
   /// Constants; and rows that were made longer by one, which are shifted against each other so: relative positions.

@@ -13,6 +13,7 @@
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/batch_name.h"
+#include "passes/losses/normalised_axes.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -109,7 +110,9 @@ class SamplesDependOnEachOther : public Rule {
   static void check_axis(const Expressions& expressions, losses::AxisOrigins& origins, Batches& batches,
                          const NodeCall& call, std::span<const std::size_t> axes, Reporter& out) {
     const ValueId data = call.operand(0).value();
-    if (!is_along_batch(expressions, origins, batches, data, axes)) return;
+    if (!is_along_batch(expressions, origins, batches, data, axes) ||
+        (!call.is(Opcode::kArgExtreme) && is_softmax_in_turn(expressions, call, axes.front())))
+      return;
     out.report(call.id(),
                fmt::format("{} {} {} along axis {}, the batch: the result for a sample depends on the others",
                            call.op_name(), call.is(Opcode::kArgExtreme) ? "selects from" : "normalises",
@@ -143,13 +146,63 @@ class SamplesDependOnEachOther : public Rule {
     if (reduction == NodeId::kNone) return;
     const auto axes = expressions.axes_of(reduction);
     const ValueId reduced = expressions.operand(reduction, 0);
-    if (!axes || !is_along_batch(expressions, origins, batches, reduced, *axes)) return;
+    if (!axes || !is_along_batch(expressions, origins, batches, reduced, *axes) ||
+        is_divided_in_turn(expressions, call, axes->front()))
+      return;
     out.report(reduction,
                fmt::format("{} of {} along axis {}, the batch: what it is {} depends on the other samples",
                            NodeCall(call.analysis(), reduction).op_name(), described(call.analysis(), reduced),
                            axes->front(), call.is(Opcode::kSub) ? "subtracted from" : "divided into"))
         .note_at(call.id(), "used for each sample here")
         .fix("reduce the axis of the features, such as axis -1");
+  }
+
+  /// A plan of transport: rows and columns are normalised in turn, so that the samples share what they get.
+  static bool is_softmax_in_turn(const Expressions& expressions, const NodeCall& softmax, std::size_t axis) {
+    const ValueId scores = softmax.operand(0).value();
+    const std::size_t rank = expressions.dims(scores).size();
+    for (std::size_t other = 0; other < rank; ++other)
+      if (other != axis && losses::is_normalised_before(expressions, scores, other)) return true;
+    return std::ranges::any_of(expressions.users(softmax.result()), [&](NodeId user) {
+      const auto next = expressions.op(user) == Opcode::kLogSoftmax ? expressions.axes_of(user) : std::nullopt;
+      return softmax.is(Opcode::kLogSoftmax) && next && std::ranges::find(*next, axis) == next->end();
+    });
+  }
+
+  /// The same of quotients by sums, the one before or the one after.
+  static bool is_divided_in_turn(const Expressions& expressions, const NodeCall& division, std::size_t axis) {
+    constexpr std::size_t kMaxValues = 4;
+    const auto own = axis_of_own_sum(expressions, division.id());
+    if (own != axis) return false;
+    const auto is_other = [&](NodeId node) {
+      const auto other = axis_of_own_sum(expressions, node);
+      return other && *other != axis;
+    };
+    if (is_other(expressions.producer(before_scale(expressions, division.operand(0).value())))) return true;
+    std::vector<ValueId> values{division.result()};
+    for (std::size_t i = 0; i < values.size() && i < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(values[i])) {
+        if (expressions.op(user) == Opcode::kDiv && expressions.operand(user, 0) == values[i] && is_other(user))
+          return true;
+        const auto scaled = with_number(expressions, user);
+        if (scaled && !scaled->is_first &&
+            (expressions.op(user) == Opcode::kMul || expressions.op(user) == Opcode::kDiv))
+          values.push_back(expressions.result(user));
+      }
+    return false;
+  }
+
+  /// The axis of sum(x) for x / sum(x).
+  static std::optional<std::size_t> axis_of_own_sum(const Expressions& expressions, NodeId division) {
+    const ValueId data = expressions.operand(division, 0), statistic = expressions.operand(division, 1);
+    if (expressions.op(division) != Opcode::kDiv || data == ValueId::kAbsent || statistic == ValueId::kAbsent)
+      return std::nullopt;
+    const NodeId sum = reduction_of(expressions, statistic, data);
+    if (expressions.op(sum) != Opcode::kReduceSum ||
+        before_stretch(expressions, expressions.operand(sum, 0)) != before_stretch(expressions, data))
+      return std::nullopt;
+    const auto axes = expressions.axes_of(sum);
+    return axes && axes->size() == 1 ? std::optional(axes->front()) : std::nullopt;
   }
 
   /// What sums the same data up, before roots, guards and views.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
@@ -121,21 +122,26 @@ class SoftmaxOverBatchAxis : public Rule {
     if (!mistake.is_batch) return false;
     const NodeCall call(analysis, mistake.node);
     const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
+    const std::size_t own = mistake.own_axis();
+    const std::string moved = mistake.moved_from
+                                  ? fmt::format(", axis {} of {}", own, Operand(analysis, mistake.value).name())
+                                  : std::string();
     const std::string what =
         fmt::format("{} normalises {} over {}", call.op_name(), described(analysis, mistake.value),
                     mistake.axes.size() > 1 ? std::string("several axes, the batch among them")
                                             : fmt::format("axis {}, the batch", mistake.axes.front()));
     switch (mistake.kind) {
       case Kind::kSelectedElsewhere:
-        out.report(mistake.node, fmt::format("{}; classes are picked along axis {}", what, mistake.other))
-            .note_at(mistake.meets, fmt::format("{} picks along axis {} here", meets().op_name(), mistake.other))
-            .fix(fmt::format("normalise over axis {}", mistake.other));
+        out.report(mistake.node, fmt::format("{}; classes are picked along axis {}", what, own))
+            .note_at(mistake.meets,
+                     fmt::format("{} picks along axis {} here{}", meets().op_name(), mistake.other, moved))
+            .fix(fmt::format("normalise over axis {}", own));
         return true;
       case Kind::kSummedElsewhere:
       case Kind::kAttention:
-        out.report(mistake.node, fmt::format("{}; what it weighs is summed over axis {}", what, mistake.other))
-            .note_at(mistake.meets, fmt::format("{} sums over axis {} here", meets().op_name(), mistake.other))
-            .fix(fmt::format("normalise over axis {}", mistake.other));
+        out.report(mistake.node, fmt::format("{}; what it weighs is summed over axis {}", what, own))
+            .note_at(mistake.meets, fmt::format("{} sums over axis {} here{}", meets().op_name(), mistake.other, moved))
+            .fix(fmt::format("normalise over axis {}", own));
         return true;
       case Kind::kSingleScores:
         out.report(mistake.node,
@@ -295,7 +301,7 @@ class SoftmaxOverBatchAxis : public Rule {
     if (!of_batch && softmax.axes.size() == 1 &&
         is_weighed_along(expressions, softmax.node, softmax.axes.front(), dims.size()))
       return false;
-    if (reporter == nullptr) return true;
+    if (reporter == nullptr || reporter->shared<ReportedNodes>().has("TL-L303", softmax.node)) return true;
     Reporter& out = *reporter;
     const bool first = softmax.axes.front() == 0;
     const std::string what = softmax.axes.size() > 1

@@ -79,8 +79,8 @@ class BrokenRotation : public Rule {
   /// Which elements of the tables of cosines and sines share an angle.
   static std::optional<Pairs> pairs_of(const Expressions& expressions, ValueId cosine, ValueId sine) {
     constexpr double kRounding = 1e-4;
-    cosine = unscaled(expressions, cosine);
-    sine = unscaled(expressions, sine);
+    cosine = before_views(expressions, cosine);
+    sine = before_views(expressions, sine);
     const auto c = constant_numbers(expressions, cosine), s = constant_numbers(expressions, sine);
     if (!c || !s) return are_of_one_angle(expressions, cosine, sine) ? std::optional(Pairs::kHalves) : std::nullopt;
     const auto dims = expressions.dims(cosine);
@@ -102,15 +102,6 @@ class BrokenRotation : public Rule {
     }
     if (!turns || halves == neighbours) return std::nullopt;
     return halves ? Pairs::kHalves : Pairs::kNeighbours;
-  }
-
-  static ValueId unscaled(const Expressions& expressions, ValueId value) {
-    for (int step = 0; step < 6 && value != ValueId::kAbsent; ++step) {
-      const NodeId node = expressions.producer(value);
-      if (!ops::keeps_elements(expressions.op(node)) && expressions.op(node) != Opcode::kCast) break;
-      value = expressions.operand(node, 0);
-    }
-    return value;
   }
 
   /// cos(a) and sin(a), a the same numbers twice.

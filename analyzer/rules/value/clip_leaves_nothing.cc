@@ -16,7 +16,7 @@ class ClipLeavesNothing : public Rule {
  public:
   ClipLeavesNothing()
       : Rule({"TL-V511", "clip-leaves-nothing", "value", findings::Severity::kWarning,
-              "a bound on the wrong side, which makes one number of nearly all"},
+              "a bound on the wrong side, which makes nearly all values equal"},
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

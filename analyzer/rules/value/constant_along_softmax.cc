@@ -27,12 +27,11 @@ class ConstantAlongSoftmax : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax},
-              [&](const Expressions& expressions, const NodeCall& call) {
-                const auto axes = expressions.axes_of(call.id());
-                if (axes && axes->size() == 1)
-                  check(expressions, call.operand(0).value(), axes->front(), call.id(), out);
-              });
+    each_softmax(view, out,
+                 [&](const Expressions& expressions, const NodeCall& call, const losses::Normalised& softmax) {
+                   if (softmax.axes.size() == 1)
+                     check(expressions, softmax.scores, softmax.axes.front(), call.id(), out);
+                 });
     for (const losses::LossSite& loss : view.losses()) {
       if (loss.kind != ops::LossKind::kCrossEntropy || loss.evidence != losses::LossEvidence::kOperator ||
           view.analysis().has_failed(loss.anchor))
@@ -152,7 +151,11 @@ class ConstantAlongSoftmax : public Rule {
   static bool is_read_elsewhere(const Expressions& expressions, ValueId value) {
     const dataflow::Analysis& analysis = expressions.analysis();
     int readers = 0;
-    for (const NodeId user : expressions.users(value)) readers += expressions.op(user) != Opcode::kShape ? 1 : 0;
+    for (const NodeId user : expressions.users(value)) {
+      // A softmax that is written out subtracts the largest score from all.
+      const Opcode opcode = expressions.op(user);
+      readers += opcode != Opcode::kShape && opcode != Opcode::kReduceMax ? 1 : 0;
+    }
     if (readers > 1) return true;
     constexpr int kMaxOutputs = 16;
     int seen = 0;
@@ -236,9 +239,11 @@ class ConstantAlongSoftmax : public Rule {
 
   /// The weights meet another mask after the softmax, with an element for each key, before they average anything.
   static bool is_masked_later(const Expressions& expressions, NodeId softmax, std::size_t axis) {
-    if (expressions.op(softmax) != Opcode::kSoftmax) return false;
+    const ValueId weights = expressions.result(softmax);
+    const auto normalised = expressions.normalised(weights);
+    if (!normalised || normalised->logarithm) return false;
     constexpr std::size_t kMaxValues = 8;
-    std::vector<ValueId> pending{expressions.result(softmax)};
+    std::vector<ValueId> pending{weights};
     bool is_masked = false;
     for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
       for (const NodeId user : expressions.users(pending[i])) {
@@ -277,7 +282,6 @@ class ConstantAlongSoftmax : public Rule {
   /// a part for each row, and norms are taken from the scores themselves.
   static bool is_of_its_own(const Expressions& expressions, const Step& step) {
     std::set<ValueId> own;
-    std::size_t seen = 0;
     const auto add = [&](ValueId value) {
       expressions.charge(16);
       if (value != ValueId::kAbsent && !is_weight(expressions, value) &&
@@ -285,28 +289,24 @@ class ConstantAlongSoftmax : public Rule {
         own.insert(value);
     };
     add(step.constant);
-    walk_back(expressions, step.constant, [&](ValueId value, NodeId node) {
+    const bool is_whole = walk_back(expressions, step.constant, [&](ValueId value, NodeId node) {
       if (expressions.op(node) == Opcode::kShape) return false;
       add(value);
       for (const ValueId operand : expressions.analysis().operands(node)) add(operand);
-      return ++seen < kMostValues;
+      return true;
     });
     bool is_shared = own.contains(step.rest);
-    std::size_t visited = 0;
-    walk_back(expressions, step.rest, [&](ValueId value, NodeId node) {
+    const bool is_walked = walk_back(expressions, step.rest, [&](ValueId value, NodeId node) {
       if (expressions.op(node) == Opcode::kShape) return false;
       is_shared |= own.contains(value);
       for (const ValueId operand : expressions.analysis().operands(node)) {
         expressions.charge(8);
         is_shared |= own.contains(operand);
       }
-      ++visited;
       return !is_shared;
     });
-    return !is_shared && seen < kMostValues && visited < kMostValues;
+    return !is_shared && is_whole && is_walked;
   }
-
-  static constexpr std::size_t kMostValues = 390;  // of a walk back
 
   static bool is_weight(const Expressions& expressions, ValueId value) {
     return expressions.analysis().model().value(value).initializer != nullptr ||

@@ -20,7 +20,7 @@ class FractionLostInCast : public Rule {
  public:
   FractionLostInCast()
       : Rule({"TL-V508", "fraction-lost-in-cast", "value", findings::Severity::kWarning,
-              "numbers between 0 and 1 become integers or truth values, and all the same"},
+              "values in [0, 1] cast to integers or bool, so that nearly all become equal"},
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

@@ -9,7 +9,7 @@ class IgnoredOperand : public Rule {
  public:
   IgnoredOperand()
       : Rule({"TL-V524", "ignored-operand", "value", findings::Severity::kWarning,
-              "a product or an addend that an attribute of 0 leaves nothing of"}) {}
+              "an operand that an attribute of 0 multiplies away"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     return opcode_of(entry) == ops::Opcode::kMatMul;

@@ -86,6 +86,8 @@ class InvalidDomain : public Rule {
 
  private:
   static constexpr int kMaxSteps = 12;
+  /// Above 0 in float16.
+  static constexpr double kSmallest = 5.9e-8;
   /// Of a mask of 256 by 256, or a table of as many rows.
   static constexpr std::size_t kMostNumbers = 65'536;
 
@@ -331,7 +333,6 @@ class InvalidDomain : public Rule {
   /// Probabilities in float16 are 0 from 6e-8 on, and 1 from 0.9998 on; nothing as small as that keeps them off.
   static void check_half(const NodeCall& call, Reporter& out) {
     if (call.operand(0).fact().dtypes != DTypeSet(DType::kFloat16)) return;
-    constexpr double kSmallest = 5.9e-8;
     Operand at = call.operand(0);
     bool complement = false;
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -361,6 +362,10 @@ class InvalidDomain : public Rule {
       }
       if (before.is(ops::Opcode::kAdd) && (adds_nothing(0) || adds_nothing(1))) {
         at = before.operand(adds_nothing(0) ? 1 : 0);
+      } else if (before.is(ops::Opcode::kMax) && !before.operand(2).present() && (adds_nothing(0) || adds_nothing(1))) {
+        at = before.operand(adds_nothing(0) ? 1 : 0);
+      } else if (before.is(ops::Opcode::kClip) && bounds_nothing(before, complement)) {
+        at = before.operand(0);
       } else if (before.is(ops::Opcode::kSub) && number_of(before.operand(0)) == 1) {
         complement = !complement;
         at = before.operand(1);
@@ -372,9 +377,15 @@ class InvalidDomain : public Rule {
     }
   }
 
+  /// Probabilities are let down to 0, or up to 1 where their complement is what may be 0.
+  static bool bounds_nothing(const NodeCall& clip, bool complement) {
+    const auto least = number_of(clip.operand(1)), most = number_of(clip.operand(2));
+    if (complement) return clip.operand(1).present() && (!clip.operand(2).present() || (most && *most >= 1));
+    return least && std::abs(*least) < kSmallest;
+  }
+
   /// The root of squares in float16, which are 0 from 1.7e-4 on, divides; nothing as small as 1e-8 keeps it off 0.
   static void check_half_root(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
-    constexpr double kSmallest = 5.9e-8;
     const dataflow::Analysis& analysis = call.analysis();
     if (call.result() == ValueId::kAbsent || analysis.fact(call.result()).dtypes != DTypeSet(DType::kFloat16) ||
         is_kept_finite(expressions, call.result()))

@@ -41,32 +41,35 @@ class InvertedMask : public Rule {
     bool hides_future = false;
     std::vector<Kept> kept;
     bool looked = false, has_masks = false;
-    each_node(view, out, {Opcode::kSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
-      if (!looked) {
-        kept = kept_by_means(view, expressions);
-        has_masks = !kept.empty() || has_named_mask(view.analysis());
-      }
-      looked = true;
-      if (!triangles) triangles.emplace(expressions);
-      const auto triangle = triangles->before(call.id());
-      if (triangle && triangle->hides_row &&
-          (triangle->is_infinite || (!triangle->hides_past && only_weighs(expressions, call.result())))) {
-        out.report(triangle->node,
-                   fmt::format("the mask hides each position from itself, and one of them sees {}",
-                               triangle->is_infinite ? "nothing: the softmax of its scores is NaN"
-                                                     : "all others alike: where all scores are hidden, none is"))
-            .note_at(triangle->softmax, "the scores are normalised here")
-            .cause("row")
-            .fix("leave the diagonal out of what is hidden: triu(ones, 1), Trilu with k = 1");
-        return;
-      }
-      if (triangle && triangle->hides_past) future.push_back(*triangle);
-      hides_future = hides_future || (triangle && !triangle->hides_past);
-      if (has_masks) check_key_mask(expressions, call, kept, out);
-      check_steps(expressions, call, out);
+    each_softmax(
+        view, out, [&](const Expressions& expressions, const NodeCall& call, const losses::Normalised& softmax) {
+          if (softmax.logarithm) return;
+          if (!looked) {
+            kept = kept_by_means(view, expressions);
+            has_masks = !kept.empty() || has_named_mask(view.analysis());
+          }
+          looked = true;
+          if (!triangles) triangles.emplace(expressions);
+          const auto triangle = triangles->before(softmax);
+          if (triangle && triangle->hides_row &&
+              (triangle->is_infinite || (!triangle->hides_past && only_weighs(expressions, call.result())))) {
+            out.report(triangle->node,
+                       fmt::format("the mask hides each position from itself, and one of them sees {}",
+                                   triangle->is_infinite ? "nothing: the softmax of its scores is NaN"
+                                                         : "all others alike: where all scores are hidden, none is"))
+                .note_at(triangle->softmax, "the scores are normalised here")
+                .cause("row")
+                .fix("leave the diagonal out of what is hidden: triu(ones, 1), Trilu with k = 1");
+            return;
+          }
+          if (triangle && triangle->hides_past) future.push_back(*triangle);
+          hides_future = hides_future || (triangle && !triangle->hides_past);
+          if (has_masks) check_key_mask(expressions, call, softmax.scores, kept, out);
+          check_steps(expressions, call, softmax.scores, out);
+        });
+    each_node(view, out, {Opcode::kReduceMax}, [&](const Expressions& expressions, const NodeCall& call) {
+      check_steps(expressions, call, call.operand(0).value(), out);
     });
-    each_node(view, out, {Opcode::kReduceMax},
-              [&](const Expressions& expressions, const NodeCall& call) { check_steps(expressions, call, out); });
     check_means(view, out);
     // A model that reads in both directions has one of each, and one that reads from the end predicts earlier steps.
     if (hides_future || future.empty() || predicts_earlier(view, out)) return;
@@ -98,9 +101,9 @@ class InvertedMask : public Rule {
 
   /// A softmax or a maximum, before which the steps of each sequence are hidden and what fills it up is not, or all
   /// words but one.
-  static void check_steps(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+  static void check_steps(const Expressions& expressions, const NodeCall& call, ValueId scores, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
-    const auto hidden = hidden_scores(expressions, call.operand(0).value());
+    const auto hidden = hidden_scores(expressions, scores);
     if (!hidden || !hidden->hides_true) {
       if (hidden)
         if (const auto word = is_one_word(expressions, hidden->condition);
@@ -122,7 +125,8 @@ class InvertedMask : public Rule {
   static void report_steps(const NodeCall& call, const HiddenScores& hidden, std::string_view what,
                            std::string_view cure, Reporter& out) {
     out.report(hidden.node, fmt::format("{} are hidden, and padding alone is seen", what))
-        .note_at(call.id(), call.is(Opcode::kSoftmax) ? "the scores are normalised here" : "the largest is taken here")
+        .note_at(call.id(),
+                 call.is(Opcode::kReduceMax) ? "the largest is taken here" : "the scores are normalised here")
         .cause("steps")
         .fix(std::string(cure));
   }
@@ -243,10 +247,10 @@ class InvertedMask : public Rule {
     });
   }
 
-  static void check_key_mask(const Expressions& expressions, const NodeCall& call, const std::vector<Kept>& kept,
-                             Reporter& out) {
+  static void check_key_mask(const Expressions& expressions, const NodeCall& call, ValueId of,
+                             const std::vector<Kept>& kept, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
-    const auto scores = sense_of(expressions, call.operand(0).value());
+    const auto scores = sense_of(expressions, of);
     if (!scores || std::abs(scores->at_one - scores->at_zero) < -kHidden) return;
     const bool hides_ones = scores->at_one < scores->at_zero;
     const Operand mask(analysis, scores->mask);

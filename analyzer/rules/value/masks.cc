@@ -325,13 +325,12 @@ bool hides_whole_row(const IsTrueAt& is_hidden, std::int64_t extent) {
 
 }  // namespace
 
-std::optional<Triangle> Triangles::before(NodeId softmax) {
+std::optional<Triangle> Triangles::before(const losses::Normalised& softmax) {
   constexpr int kMaxSteps = 8;
-  ValueId scores = expressions_.operand(softmax, 0);
+  ValueId scores = softmax.scores;
   const auto dims = expressions_.dims(scores);
-  const auto axes = expressions_.axes_of(softmax);
   const DimPool& pool = expressions_.analysis().facts().dims();
-  if (dims.size() < 2 || !axes || axes->size() != 1 || axes->front() + 1 != dims.size() ||
+  if (dims.size() < 2 || softmax.axes.size() != 1 || softmax.axes.front() + 1 != dims.size() ||
       !pool.equal(dims.back(), dims[dims.size() - 2]))
     return std::nullopt;
   const std::int64_t extent = pool.as_constant(dims.back()).value_or(5);
@@ -354,13 +353,13 @@ std::optional<Triangle> Triangles::before(NodeId softmax) {
       if (std::isinf(low) && is_hidden(0, 0).value_or(false)) {
         // Of a constant the rule about domains says so.
         const bool is_table = constant_numbers(expressions_, before_stretch(expressions_, first)).has_value();
-        if (!is_table && hides_whole_row(is_hidden, extent)) return Triangle{node, softmax, false, true, true};
+        if (!is_table && hides_whole_row(is_hidden, extent)) return Triangle{node, softmax.node, false, true, true};
         return std::nullopt;
       }
       auto found = known_.find({first, hides_true});
       if (found == known_.end())
         found = known_.emplace(std::pair(first, hides_true), side_of_diagonal(is_hidden, extent)).first;
-      if (found->second) return Triangle{node, softmax, *found->second, hides_whole_row(is_hidden, extent)};
+      if (found->second) return Triangle{node, softmax.node, *found->second, hides_whole_row(is_hidden, extent)};
       scores = hides_true ? third : second;
     } else if (opcode == Opcode::kAdd) {
       const auto hidden_by = [&](ValueId mask) {
@@ -380,7 +379,7 @@ std::optional<Triangle> Triangles::before(NodeId softmax) {
             const auto added = elements.at(mask, i, k);
             return added && !std::isinf(*added) ? std::optional(*added <= kHiddenScore) : std::nullopt;
           };
-          return Triangle{node, softmax, *past, hides_whole_row(is_hidden, extent)};
+          return Triangle{node, softmax.node, *past, hides_whole_row(is_hidden, extent)};
         }
       scores = first;
     } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {

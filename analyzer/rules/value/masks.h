@@ -92,7 +92,7 @@ struct Triangle {
 class Triangles {
  public:
   explicit Triangles(const losses::Expressions& expressions) : expressions_(expressions) {}
-  std::optional<Triangle> before(NodeId softmax);
+  std::optional<Triangle> before(const losses::Normalised& softmax);
 
  private:
   const losses::Expressions& expressions_;

@@ -163,12 +163,6 @@ class MisbuiltGradientStep : public Rule {
     }
     return !measured.empty();
   }
-
-  static bool is_reciprocal(const Expressions& expressions, NodeId node) {
-    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
-    const auto at = [&](double number) { return element({std::array{number}, {}}); };
-    return element != nullptr && at(4) == 0.25 && at(16) == 0.0625;
-  }
 };
 
 const RegisterRule<MisbuiltGradientStep> kRegisterMisbuiltGradientStep;

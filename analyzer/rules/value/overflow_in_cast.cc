@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/formula.h"
+#include "passes/losses/parameters.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -25,6 +28,11 @@ class OverflowInCast : public Rule {
     each_node(view, out, {ops::Opcode::kReduceSum, ops::Opcode::kReduceSumSquare},
               [&](const losses::Expressions& expressions, const NodeCall& call) {
                 check_sum_of_bytes(expressions, call, out);
+              });
+    const bool is_step = !one_float_outputs(view.analysis()).empty();
+    each_node(view, out, {ops::Opcode::kAdd, ops::Opcode::kMax, ops::Opcode::kClip},
+              [&](const losses::Expressions& expressions, const NodeCall& call) {
+                check_lost_guard(expressions, call, is_step, out);
               });
   }
 
@@ -96,6 +104,77 @@ class OverflowInCast : public Rule {
       return true;
     }
     return false;
+  }
+
+  /// The same where an exporter has already rounded the number: a 0 that is added to what may be 0, or bounds it from
+  /// below, before a logarithm or a division. What may be negative is left out, as a rectifier bounds that by 0.
+  static void check_lost_guard(const losses::Expressions& expressions, const NodeCall& call, bool is_step,
+                               Reporter& out) {
+    std::size_t side = 1;
+    if (!expressions.is_number(call.operand(1).value(), 0)) {
+      if (call.is(ops::Opcode::kClip) || !expressions.is_number(call.operand(0).value(), 0)) return;
+      side = 0;
+    }
+    const Operand guard = call.operand(side), kept = call.operand(1 - side);
+    const bool is_half = guard.fact().dtypes == DTypeSet(DType::kFloat16);
+    if (!kept.present() || (call.is(ops::Opcode::kMax) && call.operand(2).present()) ||
+        (!is_half && guard.fact().dtypes != DTypeSet(DType::kBFloat16)) || !is_constant(expressions, guard.value()) ||
+        kept.fact().kind != ValueKind::kTensor || kept.taint().has(Aspect::kValue) ||
+        is_constant(expressions, kept.value()))
+      return;
+    const Range& range = kept.fact().range;
+    if (range.lo == 0 ? !(range.hi > 0) : range.lo > 0 || !is_never_negative(expressions, kept.value())) return;
+    // invalid-domain reports logarithms in training steps, probabilities in float16, and there roots that divide.
+    const ops::Opcode source = expressions.op_of(before_moves(expressions, kept.value()));
+    const bool is_probability =
+        source == ops::Opcode::kSigmoid || source == ops::Opcode::kSoftmax || source == ops::Opcode::kSub;
+    const NodeId use = use_off_zero(expressions, call.result(),
+                                    {.logarithms = !is_step && !(is_half && is_probability),
+                                     .roots = is_step && out.shared<losses::Parameters>().reach(kept.value()),
+                                     .divisions_by_roots = !is_step || !is_half});
+    if (use == NodeId::kNone) return;
+    out.report(call.id(), fmt::format("{} is 0 in {}, and does not keep {} above 0", guard.name(),
+                                      to_text(is_half ? DType::kFloat16 : DType::kBFloat16), kept.name()))
+        .certainty(ops::Certainty::kMay, fmt::format("{} has 0 among its elements", kept.name()))
+        .note_at(use, expressions.op(use) == ops::Opcode::kLog    ? "the logarithm of 0 is -infinity"
+                      : expressions.op(use) == ops::Opcode::kSqrt ? "the gradient of the root is infinite at 0"
+                                                                  : "divided here")
+        .fix(is_half ? "use 1e-5 or more, or compute this part in float32: float16 has no number between 0 and 6e-8"
+                     : "use 1e-5 or more");
+  }
+
+  struct Uses {
+    bool logarithms = false, roots = false, divisions_by_roots = false;
+  };
+
+  /// Where a value has to be above 0: as a divisor, or in one of `wanted`; kNone where what comes of it is bounded or
+  /// chosen from.
+  static NodeId use_off_zero(const losses::Expressions& expressions, ValueId value, Uses wanted) {
+    constexpr int kMaxSteps = 4;
+    NodeId root = NodeId::kNone;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : expressions.users(value)) {
+        const ops::Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (result == ValueId::kAbsent || is_kept_finite(expressions, result)) continue;
+        const bool is_base = expressions.operand(user, 0) == value;
+        if (opcode == ops::Opcode::kLog && wanted.logarithms) return user;
+        if ((opcode == ops::Opcode::kDiv && !is_base) || is_reciprocal(expressions, user) ||
+            (opcode == ops::Opcode::kPow && is_base && has_negative_power(expressions, user)))
+          return root == NodeId::kNone || wanted.divisions_by_roots ? user : NodeId::kNone;
+        if (opcode == ops::Opcode::kSqrt) root = user;
+        if (opcode == ops::Opcode::kSqrt || opcode == ops::Opcode::kCast || ops::repeats_elements(opcode))
+          next = result;
+      }
+      value = next;
+    }
+    return wanted.roots ? root : NodeId::kNone;
+  }
+
+  static bool has_negative_power(const losses::Expressions& expressions, NodeId power) {
+    const auto exponent = expressions.number(expressions.operand(power, 1));
+    return exponent && *exponent < 0;
   }
 
   /// Added up in float16, or in float32 and cast back, as PyTorch's exporter writes a sum in float16.

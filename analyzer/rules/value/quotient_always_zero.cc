@@ -18,7 +18,7 @@ class QuotientAlwaysZero : public Rule {
  public:
   QuotientAlwaysZero()
       : Rule({"TL-V507", "quotient-always-zero", "value", findings::Severity::kWarning,
-              "a division of integers, used as a number, of which nothing is left"}) {}
+              "an integer quotient that is always 0"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     return opcode_of(entry) == ops::Opcode::kDiv;

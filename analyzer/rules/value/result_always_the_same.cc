@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -21,7 +25,8 @@ class ResultAlwaysTheSame : public Rule {
  public:
   ResultAlwaysTheSame()
       : Rule({"TL-V521", "result-always-the-same", "value", findings::Severity::kWarning,
-              "a comparison, softmax, selection or loop that comes to the same whatever it gets"}) {}
+              "a comparison, softmax, selection or loop that comes to the same whatever it gets"},
+             {passes::Pass::kLosses}) {}
 
   /// A selection of boxes, or a Loop.
   bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
@@ -37,15 +42,16 @@ class ResultAlwaysTheSame : public Rule {
   }
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    // Of a training step, softmax-over-batch-axis tells it.
     const bool is_step = !has_no_loss_output(view.analysis());
+    std::optional<std::set<NodeId>> of_losses;  // made for the first softmax of a step
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kEqual,
                                                            Opcode::kCompare};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
       switch (expressions.op(call.id())) {
         case Opcode::kSoftmax:
         case Opcode::kLogSoftmax:
-          return is_step ? void() : check_softmax(expressions, call, out);
+          if (is_step && !of_losses) of_losses = normalised_for_losses(view, expressions);
+          return check_softmax(expressions, call, of_losses, out);
         case Opcode::kEqual:
           check_nan(call, out);
           return check_truth(expressions, call, out);
@@ -58,6 +64,8 @@ class ResultAlwaysTheSame : public Rule {
   }
 
  private:
+  using Axes = std::vector<std::size_t>;
+
   static bool is_known(const Operand& operand) {
     return operand.present() && operand.fact().kind == ValueKind::kTensor && !operand.taint().has(Aspect::kValue);
   }
@@ -72,8 +80,55 @@ class ResultAlwaysTheSame : public Rule {
     return is_known(operand) && is_constant(call, operand.value()) ? number_of(operand) : std::nullopt;
   }
 
-  /// Only of a layer with one feature: an axis of steps may have one where a model was traced.
-  static void check_softmax(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+  /// What normalises the sides of known losses: softmax-over-batch-axis reports these, and weights of a sum beside a
+  /// known loss.
+  static std::set<NodeId> normalised_for_losses(const ModelView& view, const Expressions& expressions) {
+    constexpr int kMaxSteps = 16;
+    std::set<NodeId> found;
+    for (const losses::LossSite& loss : Walk(std::span(view.losses()), view.analysis().meter())) {
+      for (const NodeId node : Walk(std::span(loss.nodes), view.analysis().meter())) found.insert(node);
+      for (ValueId value : {loss.prediction, loss.target})
+        for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+          const NodeId node = expressions.producer(value);
+          const Opcode opcode = expressions.op(node);
+          found.insert(node);
+          const bool goes_on = ops::picks_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kLog ||
+                               opcode == Opcode::kNeg || opcode == Opcode::kClip || opcode == Opcode::kAdd ||
+                               opcode == Opcode::kMax || opcode == Opcode::kMin;
+          if (!goes_on) break;
+          value = expressions.operand(node, expressions.number(expressions.operand(node, 0)) ? 1 : 0);
+        }
+    }
+    return found;
+  }
+
+  /// A product with the weights, or one that is summed along an axis.
+  static bool weighs_a_sum(const Expressions& expressions, NodeId softmax) {
+    constexpr int kMaxSteps = 4;
+    ValueId weights = expressions.result(softmax);
+    for (int step = 0; step < kMaxSteps && weights != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : expressions.users(weights)) {
+        const Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (opcode == Opcode::kMatMul) return true;
+        if (opcode == Opcode::kMul && result != ValueId::kAbsent)
+          for (const NodeId sum : expressions.users(result))
+            if (expressions.op(sum) == Opcode::kReduceSum && expressions.axes_of(sum).value_or(Axes()).size() == 1)
+              return true;
+        if (opcode == Opcode::kIdentity || opcode == Opcode::kDropout || opcode == Opcode::kCast) next = result;
+      }
+      weights = next;
+    }
+    return false;
+  }
+
+  /// Only of a layer with one feature: an axis of steps may have one where a model was traced. `of_losses`: in a
+  /// training step.
+  static void check_softmax(const Expressions& expressions, const NodeCall& call,
+                            const std::optional<std::set<NodeId>>& of_losses, Reporter& out) {
+    if (of_losses && (of_losses->contains(call.id()) || (!of_losses->empty() && weighs_a_sum(expressions, call.id()))))
+      return;
     const Operand data = call.operand(0);
     if (!is_known(data) || data.taint().has(Aspect::kShape)) return;
     const auto axes = expressions.axes_of(call.id());
@@ -84,12 +139,18 @@ class ResultAlwaysTheSame : public Rule {
         }))
       return;
     const NodeId layer = layer_of_one(expressions, data.value());
-    if (layer == NodeId::kNone) return;
+    if (layer == NodeId::kNone || (of_losses && !is_along_feature(expressions, layer, dims.size(), *axes))) return;
     out.report(call.id(), fmt::format("{} of {} is always {}: axis {} has extent 1", call.op_name(), data.name(),
                                       call.is(Opcode::kSoftmax) ? 1 : 0, axes->front()))
         .note_at(layer, "this layer makes one score")
         .origin(data, Aspect::kShape)
         .fix("use Sigmoid for one score, or a layer with a score for each class");
+  }
+
+  /// Of a batch of one, another axis has one element as well.
+  static bool is_along_feature(const Expressions& expressions, NodeId layer, std::size_t rank, const Axes& axes) {
+    const std::size_t feature = expressions.op(layer) == Opcode::kConv ? 1 : rank - 1;
+    return axes.size() == 1 && axes.front() == feature && expressions.dims(expressions.result(layer)).size() == rank;
   }
 
   /// The product with weights of one column, before an addend, numbers and views.

@@ -254,6 +254,16 @@ void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcod
   for (const NodeId node : Walk(nodes, analysis.meter())) visit(expressions, NodeCall(analysis, node));
 }
 
+void each_softmax(const ModelView& view, Reporter& out,
+                  const std::function<void(const Expressions&, const NodeCall&, const losses::Normalised&)>& visit) {
+  const auto visit_normalised = [&](const Expressions& expressions, const NodeCall& call) {
+    if (const auto softmax = expressions.normalised(call.result())) visit(expressions, call, *softmax);
+  };
+  each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax}, visit_normalised);
+  if (has_node(out, {Opcode::kExp})) each_node(view, out, {Opcode::kDiv}, visit_normalised);
+  if (has_node(out, {Opcode::kExp, Opcode::kReduceLogSumExp})) each_node(view, out, {Opcode::kSub}, visit_normalised);
+}
+
 bool has_node(Reporter& out, std::initializer_list<Opcode> wanted) {
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
   return out.shared<NodesByOpcode>().any(expressions, wanted);
@@ -279,9 +289,19 @@ ValueId before_stretch(const Expressions& expressions, ValueId value) {
               [](Opcode opcode) { return ops::repeats_elements(opcode) || opcode == Opcode::kCast; });
 }
 
-bool is_input(const dataflow::Analysis& analysis, ValueId value) {
-  const Value& known = analysis.model().value(value);
-  return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+ValueId before_views(const Expressions& expressions, ValueId value) {
+  return back(expressions, value, [](Opcode opcode) { return ops::keeps_elements(opcode) || opcode == Opcode::kCast; });
+}
+
+ValueId before_casts(const Expressions& expressions, ValueId value) {
+  return back(expressions, value, [](Opcode opcode) { return opcode == Opcode::kCast || opcode == Opcode::kIdentity; });
+}
+
+bool is_input(const dataflow::Analysis& analysis, ValueId value) { return analysis.model().value(value).is_given(); }
+
+bool is_drawn(const Expressions& expressions, ValueId value) {
+  const Opcode opcode = expressions.op_of(value);
+  return opcode == Opcode::kDrawNormal || opcode == Opcode::kDrawUniform;
 }
 
 std::string_view telling_name(const dataflow::Analysis& analysis, ValueId value) {
@@ -459,6 +479,51 @@ std::optional<RunningAverage> running_average(const Expressions& expressions, Va
     }
   }
   return std::nullopt;
+}
+
+namespace {
+
+bool is_never_negative(const Expressions& expressions, ValueId value, int depth) {
+  constexpr int kMaxDepth = 6;
+  if (value == ValueId::kAbsent || depth > kMaxDepth) return false;
+  value = before_stretch(expressions, value);
+  const Range& range = expressions.analysis().fact(value).range;
+  if (range.lo >= 0 && range.lo <= range.hi) return true;
+  const NodeId node = expressions.producer(value);
+  const ValueId a = expressions.operand(node, 0), b = expressions.operand(node, 1);
+  const auto numbered = with_number(expressions, node);
+  const auto is_so = [&](ValueId operand) { return is_never_negative(expressions, operand, depth + 1); };
+  switch (expressions.op(node)) {
+    case Opcode::kAbs:
+    case Opcode::kExp:
+    case Opcode::kSqrt:
+    case Opcode::kSigmoid:
+    case Opcode::kReduceL1:
+    case Opcode::kReduceL2:
+    case Opcode::kReduceSumSquare:
+      return true;
+    case Opcode::kPow:
+      return expressions.is_number(b, 2) || is_so(a);
+    case Opcode::kMul:
+      if (numbered) return numbered->number >= 0 && is_so(numbered->value);
+      // One exporter writes the squared difference as a product of two equal ones.
+      return are_computed_alike(expressions, a, b) || (is_so(a) && is_so(b));
+    case Opcode::kDiv:
+      return numbered && !numbered->is_first ? numbered->number > 0 && is_so(a) : is_so(a) && is_so(b);
+    case Opcode::kAdd:
+      return is_so(a) && is_so(b);
+    case Opcode::kReduceSum:
+    case Opcode::kReduceMean:
+      return is_so(a);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool is_never_negative(const Expressions& expressions, ValueId value) {
+  return is_never_negative(expressions, value, 0);
 }
 
 ValueId before_scale(const Expressions& expressions, ValueId value) {

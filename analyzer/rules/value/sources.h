@@ -16,6 +16,11 @@ namespace tensorlint::rules {
 /// order, until the meter is spent. All rules share one walk over the model.
 void each_node(const ModelView& view, Reporter& out, std::initializer_list<ops::Opcode> wanted,
                const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
+/// The same with each softmax or logarithm of one, written out with Exp and a sum, too: with the node that has the
+/// probabilities.
+void each_softmax(
+    const ModelView& view, Reporter& out,
+    const std::function<void(const losses::Expressions&, const NodeCall&, const losses::Normalised&)>& visit);
 /// The same for all of the main graph, where an output of the model may be a loss; no node otherwise.
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
@@ -30,9 +35,15 @@ bool is_reciprocal(const losses::Expressions& expressions, NodeId node);
 ValueId before_moves(const losses::Expressions& expressions, ValueId value);
 /// The same where every element is still there: transposed, stretched, given another shape, cast.
 ValueId before_stretch(const losses::Expressions& expressions, ValueId value);
+/// The same where the elements are still in their order: given another shape, cast.
+ValueId before_views(const losses::Expressions& expressions, ValueId value);
+ValueId before_casts(const losses::Expressions& expressions, ValueId value);
 
 /// An input of the main graph, without a default.
 bool is_input(const dataflow::Analysis& analysis, ValueId value);
+
+/// Random numbers.
+bool is_drawn(const losses::Expressions& expressions, ValueId value);
 
 /// The name of a value as a hint to what it holds: empty where it is longer than names that people give, so that it can
 /// be searched whenever it is met.
@@ -99,6 +110,9 @@ struct RunningAverage {
   ValueId old = ValueId::kAbsent, added = ValueId::kAbsent;
 };
 std::optional<RunningAverage> running_average(const losses::Expressions& expressions, ValueId value);
+
+/// Sums of squares, magnitudes, exponentials and such; NaN may be among them.
+bool is_never_negative(const losses::Expressions& expressions, ValueId value);
 
 /// Before products and quotients with numbers.
 ValueId before_scale(const losses::Expressions& expressions, ValueId value);

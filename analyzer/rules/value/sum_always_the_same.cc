@@ -47,15 +47,6 @@ class SumAlwaysTheSame : public Rule {
   using Axes = std::vector<std::size_t>;
   static constexpr int kMaxSteps = 8;
 
-  static ValueId before_casts(const Expressions& expressions, ValueId value) {
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const Opcode opcode = expressions.op_of(value);
-      if (opcode != Opcode::kCast && opcode != Opcode::kIdentity) break;
-      value = expressions.operand(expressions.producer(value), 0);
-    }
-    return value;
-  }
-
   /// Probabilities, or deviations and what they were scaled with.
   static bool may_be_either(const Expressions& expressions, NodeId node) {
     const Opcode opcode = expressions.op(node);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
 
@@ -26,6 +27,7 @@ class UnsignedDifferenceWraps : public Rule {
  private:
   static void check_difference(const Expressions& expressions, const NodeCall& call, Reporter& out) {
     const auto dtype = call.analysis().fact(call.result()).dtypes.single();
+    if (out.shared<ReportedNodes>().has("TL-D102", call.id())) return;
     if (!dtype || !DTypeSet::integers().contains(*dtype) || range_of(DTypeSet(*dtype)).lo < 0) return;
     const Operand from = call.operand(0), taken = call.operand(1);
     // What is computed from one another may well be the smaller one: a remainder, a mask, a minimum.

@@ -107,7 +107,7 @@ void concat(Inference& in) {
     for (std::size_t k = 0; k < result.size(); ++k) {
       if (k == joined) {
         result[k] = pool.add(result[k], (*other)[k]);
-      } else if (in.failed()) {
+      } else if (in.failed() || (result[k] == (*other)[k] && !result[k].is_unknown())) {
         continue;
       } else {
         result[k] = same_extent(in, result[k], (*other)[k], first, i, kConcatExtents,

@@ -100,10 +100,10 @@ OpEntry random(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kRegisterRandom{
-    random("RandomNormal", shape_attribute).constraint(kRandomShape),
-    random("RandomUniform", random_uniform).constraint(kRandomShape),
-    random("RandomNormalLike", like_operand),
-    random("RandomUniformLike", random_uniform_like),
+    random("RandomNormal", shape_attribute).constraint(kRandomShape).computes(Opcode::kDrawNormal),
+    random("RandomUniform", random_uniform).constraint(kRandomShape).computes(Opcode::kDrawUniform),
+    random("RandomNormalLike", like_operand).computes(Opcode::kDrawNormal),
+    random("RandomUniformLike", random_uniform_like).computes(Opcode::kDrawUniform),
     random("Multinomial", multinomial).constraint(kSampleShape).constraint(kSampleSize),
     random("Bernoulli", bernoulli).constraint(kProbability),
 };

@@ -174,8 +174,7 @@ class ModelWriter {
   void initializers(const Graph& self, Message& out) const {
     std::vector<ValueId> values = self.initializers;
     for (const ValueId value : self.inputs)
-      if (model_.value(value).initializer != nullptr || model_.value(value).sparse_initializer != nullptr)
-        values.push_back(value);
+      if (model_.value(value).has_default()) values.push_back(value);
     const auto place = [&](ValueId value) {
       return model_.value(value).initializer == nullptr ? 0 : model_.value(value).initializer->position.offset;
     };

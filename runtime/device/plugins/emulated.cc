@@ -185,7 +185,7 @@ class EmulatedDevice {
     void* const mapping = bytes > SIZE_MAX / 2
                               ? MAP_FAILED
                               : ::mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) return state.fail("the system has no memory left"), nullptr;
+    if (mapping == MAP_FAILED) return state.fail("out of memory"), nullptr;
     blocks_[mapping] = {.bytes = bytes, .mapped = mapped, .live = {}, .ended = {}};
     ++counts.live_blocks;
     counts.live_bytes += bytes;
@@ -407,11 +407,11 @@ class EmulatedDevice {
 
   bool map(std::size_t bytes, Pages& pages) {
     const std::size_t page = page_bytes();
-    if (bytes > SIZE_MAX / 2) return state.fail("the system has no memory left"), false;
+    if (bytes > SIZE_MAX / 2) return state.fail("out of memory"), false;
     pages.pages = round_up(bytes + kAlignment, page);
     pages.mapped = pages.pages + 2 * page;
     void* const mapping = ::mmap(nullptr, pages.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return state.fail("the system has no memory left"), false;
+    if (mapping == MAP_FAILED) return state.fail("out of memory"), false;
     pages.mapping = static_cast<unsigned char*>(mapping);
     pages.first = pages.mapping + page;
     pages.bytes = bytes;
@@ -419,7 +419,7 @@ class EmulatedDevice {
     if (bytes == 0) pages.data -= kAlignment;
     if (!pages.set_accessible(true)) {
       pages.unmap();
-      return state.fail("the system has no memory left"), false;
+      return state.fail("out of memory"), false;
     }
     std::memset(pages.first, kRed, pages.pages);
     pages.set_accessible(false);

@@ -148,7 +148,7 @@ class PluginTable {
     try {
       return call<kFunction>(device, arguments...);
     } catch (const std::bad_alloc&) {
-      return failure<Result>(self(device)->state.fail_fixed("the system has no memory left"));
+      return failure<Result>(self(device)->state.fail_fixed("out of memory"));
     } catch (...) {
       return failure<Result>(self(device)->state.fail_fixed("an exception in the plug-in"));
     }
