@@ -186,11 +186,13 @@ class Build:
         ran = subprocess.run(full, cwd=self.folder, capture_output=True, text=True)
         return "" if ran.returncode == 0 else ran.stderr or "the compiler gives no reason"
 
-    @staticmethod
-    def headers(target: pathlib.Path) -> list[pathlib.Path]:
+    def headers(self, target: pathlib.Path) -> list[pathlib.Path]:
         listed = pathlib.Path(f"{target}.d")
         words = listed.read_text().replace("\\\n", " ").split()[1:] if listed.exists() else []
-        return [pathlib.Path(word) for word in words if word.startswith(str(ROOT)) and pathlib.Path(word).exists()]
+        paths = [(self.folder / word).resolve() for word in words]  # a compiler cache makes some relative
+        # Of a precompiled header the list has the name, and not what it holds.
+        paths += [path.with_name(f"{path.name}.gch") for path in paths]
+        return [path for path in paths if path.is_relative_to(ROOT) and path.exists()]
 
     def rest_of_units(self, sources: list[Source]) -> list[str]:
         """Objects of what was compiled together with the sources, as it is."""
