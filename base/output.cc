@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -56,19 +57,30 @@ Error cannot_write(std::string_view path) {
   return {fmt::format("cannot write {}: {}", path, std::strerror(errno)), {}};
 }
 
-/// A new file next to `path`, with the permissions that new files get; below 0 where there can be none.
-std::pair<std::string, int> open_beside(const std::string& path) {
-  constexpr int kTries = 100;
-  std::random_device random;
-  std::string name;
-  int descriptor = -1;
-  for (int i = 0; i < kTries && descriptor < 0; ++i) {
-    name = fmt::format("{}.{:08x}", path, random());
-    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno != EEXIST) break;
+/// A new file next to `path`, with the permissions that new files get; its descriptor is below 0 where there can be
+/// none.
+class FileBeside {
+ public:
+  explicit FileBeside(const std::string& path) {
+    constexpr int kTries = 100;
+    std::random_device random;
+    for (int i = 0; i < kTries && descriptor_ < 0; ++i) {
+      unfinished_.reset();
+      name_ = fmt::format("{}.{:08x}", path, random());
+      // Before there is a file: a handler that ends the process then leaves none.
+      unfinished_.emplace(name_);
+      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor_ < 0 && errno != EEXIST) break;
+    }
   }
-  return {name, descriptor};
-}
+  const char* name() const { return name_.c_str(); }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  std::string name_;
+  std::optional<Unfinished> unfinished_;
+  int descriptor_ = -1;
+};
 
 /// `fill` writes to a descriptor, and says whether all was written.
 std::optional<Error> write_beside(const std::string& path, const std::function<bool(int)>& fill) {
@@ -81,13 +93,12 @@ std::optional<Error> write_beside(const std::string& path, const std::function<b
     const bool good = fill(descriptor);
     return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
   }
-  const auto [temporary, descriptor] = open_beside(path);
-  if (descriptor < 0) return cannot_write(path);
-  const Unfinished held(temporary);
-  const bool complete = fill(descriptor) && (!exists || ::fchmod(descriptor, known.st_mode & 07777) == 0);
-  if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
+  const FileBeside file(path);
+  if (file.descriptor() < 0) return cannot_write(path);
+  const bool complete = fill(file.descriptor()) && (!exists || ::fchmod(file.descriptor(), known.st_mode & 07777) == 0);
+  if (::close(file.descriptor()) == 0 && complete && ::rename(file.name(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
-  ::unlink(temporary.c_str());
+  ::unlink(file.name());
   return error;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -27,9 +26,10 @@ std::optional<T> decimal(std::string_view text) {
   if (e != std::string_view::npos) {
     std::string_view power = text.substr(e + 1);
     if (power.starts_with('+')) power.remove_prefix(1);
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more than any text has digits
     if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec == std::errc::result_out_of_range)
-      exponent =
-          power.starts_with('-') ? std::numeric_limits<std::int32_t>::min() * std::int64_t{4} : std::int64_t{1} << 40;
+      exponent = power.starts_with('-') ? -kMost : kMost;
+    exponent = std::clamp(exponent, -kMost, kMost);
   }
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = digits.find_first_of("123456789");

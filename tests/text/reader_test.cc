@@ -320,6 +320,9 @@ TEST(TextReader, SaysWhereAndWhat) {
   EXPECT_EQ(error_of_text("g () => () { y = A <i = 9223372036854775808> () }"),
             "1:25: `9223372036854775808` does not fit int64");
   EXPECT_EQ(error_of_text("g () => () { y = A <f = 1e39> () }"), "1:25: `1e39` does not fit float32");
+  EXPECT_EQ(error_of_text("g () => () { y = A <f = 1e9223372036854775807> () }"),
+            "1:25: `1e9223372036854775807` does not fit float32");
+  EXPECT_EQ(error_of_text("g () => () { y = A <f = 0.01e-9223372036854775808> () }"), "no error");
   EXPECT_EQ(error_of_text("g () => () { y = A <i = 12ab> () }"),
             "1:25: expected an attribute's value, found a malformed number");
   EXPECT_EQ(error_of_text("g () => () { y = A <i = []> () }"),
