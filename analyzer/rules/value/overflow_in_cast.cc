@@ -110,6 +110,9 @@ class OverflowInCast : public Rule {
   /// below, before a logarithm or a division. What may be negative is left out, as a rectifier bounds that by 0.
   static void check_lost_guard(const losses::Expressions& expressions, const NodeCall& call, bool is_step,
                                Reporter& out) {
+    // First of all: most models have no such operand.
+    const DTypeSet dtypes = call.operand(0).present() ? call.operand(0).fact().dtypes : DTypeSet::none();
+    if (dtypes != DTypeSet(DType::kFloat16) && dtypes != DTypeSet(DType::kBFloat16)) return;
     std::size_t side = 1;
     if (!expressions.is_number(call.operand(1).value(), 0)) {
       if (call.is(ops::Opcode::kClip) || !expressions.is_number(call.operand(0).value(), 0)) return;
