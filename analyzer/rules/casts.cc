@@ -17,12 +17,6 @@ bool is_discrete(const Operand& operand) {
          operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool);
 }
 
-std::optional<DType> float_of(const Operand& operand) {
-  if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
-  const auto dtype = operand.fact().dtypes.single();
-  return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
-}
-
 /// The operator takes tensors of this dtype wherever the node reads the value.
 bool takes(const NodeCall& call, ValueId value, DType dtype) {
   const OpSchema* schema = call.op().schema;
@@ -48,6 +42,12 @@ void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId 
 }
 
 }  // namespace
+
+std::optional<DType> float_of(const Operand& operand) {
+  if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
+  const auto dtype = operand.fact().dtypes.single();
+  return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
+}
 
 std::optional<CastFix> cast_to_float(const ViolationCase& violation) {
   if (!violation.has_node()) return std::nullopt;

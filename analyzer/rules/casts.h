@@ -24,6 +24,9 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& ana
 void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
                              std::vector<GraphEdit>& edits);
 
+/// The dtype of a tensor that is certainly of one floating-point type.
+std::optional<DType> float_of(const Operand& operand);
+
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
 void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const CastFix& fix);
 

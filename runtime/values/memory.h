@@ -80,7 +80,7 @@ class Memory {
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { live_ -= bytes; }
 
-  /// A block that the account has taken already; throws RunFault where out of memory.
+  /// A block that the account has taken already; throws RunFault where the system has none.
   BlockStore::Block take_block(std::size_t bytes);
   void give_back_block(BlockStore::Block block);
 

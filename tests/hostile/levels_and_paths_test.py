@@ -28,10 +28,6 @@ def empty_graphs(count, depth, name, asked=0):
     return wire.model(graph, opsets=(("", 21), ("q", 1)), ir_version=10)
 
 
-def node(op, operands, results):
-    return b"".join(wire.data(1, name) for name in operands) + b"".join(wire.data(2, name) for name in results) + wire.data(4, op)
-
-
 class LevelsAndPaths(PromiseTest):
     def test_results_of_branches_past_those_of_the_if(self):
         values = [letter for letter in string.ascii_letters if letter not in "xkgaTCbo"][:26]
@@ -80,13 +76,13 @@ class LevelsAndPaths(PromiseTest):
         letters = string.ascii_letters + string.digits
         undefined = ["".join(each) for each in itertools.islice(itertools.chain(itertools.product(letters, repeat=2), itertools.product(letters, repeat=3)), 9800)]
         inputs = [wire.data(1, b"\x01" * 3260 + letter) for letter in (b"a", b"b", b"c", b"d")]
-        many = node("Q", undefined, ["0"]) + wire.data(7, "q")
+        many = wire.node("Q", undefined, ["0"], domain="q")
         self.run_within_promise(wire.model(wire.graph([many], inputs, [wire.data(1, "0")]), opsets=(("", 21), ("q", 1)), ir_version=10), "check")
 
     def test_a_long_name_in_the_notes_of_all_findings(self):
         names = [b"\x01" * 3250 + letter for letter in (b"a", b"b", b"c")]
         results = itertools.chain.from_iterable(itertools.product(string.ascii_letters, repeat=letters) for letters in (2, 3))
-        nodes = [node("Identity", [name], [str(i)]) for i, name in enumerate(names)] + [node("And", ["0", "2"], ["".join(next(results))]) for _ in range(2580)]
+        nodes = [wire.node("Identity", [name], [str(i)]) for i, name in enumerate(names)] + [wire.node("And", ["0", "2"], ["".join(next(results))]) for _ in range(2580)]
         inputs = [wire.value(name, dtype, dims) for name, dtype, dims in zip(names, (wire.FLOAT, wire.INT64, wire.FLOAT), ([3, 5], [3, 5], [4, 5]))]
         (self.folder / "baseline.json").write_text(json.dumps({"schema": 1, "findings": []}))
         model = wire.model(wire.graph(nodes, inputs, [wire.data(1, "0")]), opsets=(("", 21),), ir_version=10)

@@ -27,12 +27,6 @@ class HalfMeetsFloat : public Rule {
   }
 
  private:
-  static std::optional<DType> float_of(const Operand& operand) {
-    if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
-    const auto dtype = operand.fact().dtypes.single();
-    return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
-  }
-
   static bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
   /// What to cast: the half operand among the concerned ones to the wider dtype of another one, or a constant that was

@@ -167,9 +167,7 @@ class ClassAxisPosition : public Rule {
     const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
     const std::string value = described(analysis, mistake.value);
     const std::size_t axis = mistake.axes.front(), own = mistake.own_axis();
-    const std::string moved = mistake.moved_from
-                                  ? fmt::format(", axis {} of {}", own, Operand(analysis, mistake.value).name())
-                                  : std::string();
+    const std::string moved = axis_before_moves(analysis, mistake);
     const auto report = [&](std::string message) {
       return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
     };

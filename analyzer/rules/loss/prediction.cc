@@ -33,6 +33,12 @@ const std::vector<losses::AxisMistake>& axis_mistakes(Reporter& out) {
   return *known;
 }
 
+std::string axis_before_moves(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake) {
+  return mistake.moved_from
+             ? fmt::format(", axis {} of {}", *mistake.moved_from, Operand(analysis, mistake.value).name())
+             : std::string();
+}
+
 std::string described(const dataflow::Analysis& analysis, ValueId value) {
   return fmt::format("{} {}", Operand(analysis, value).name(), analysis.facts().shape_text(analysis.fact(value).shape));
 }

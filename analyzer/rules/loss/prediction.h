@@ -76,6 +76,9 @@ bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
 /// Mistakes about axes in what goes into numbers of the model; found once for all rules.
 const std::vector<losses::AxisMistake>& axis_mistakes(Reporter& out);
 
+/// ", axis 1 of `x`" of an axis that has moved since the node of the mistake; empty where it has not.
+std::string axis_before_moves(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake);
+
 /// What the node of a mistake works on: its name and its shape.
 std::string described(const dataflow::Analysis& analysis, ValueId value);
 

@@ -123,9 +123,7 @@ class SoftmaxOverBatchAxis : public Rule {
     const NodeCall call(analysis, mistake.node);
     const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
     const std::size_t own = mistake.own_axis();
-    const std::string moved = mistake.moved_from
-                                  ? fmt::format(", axis {} of {}", own, Operand(analysis, mistake.value).name())
-                                  : std::string();
+    const std::string moved = axis_before_moves(analysis, mistake);
     const std::string what =
         fmt::format("{} normalises {} over {}", call.op_name(), described(analysis, mistake.value),
                     mistake.axes.size() > 1 ? std::string("several axes, the batch among them")

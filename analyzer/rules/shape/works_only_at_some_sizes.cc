@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -13,8 +11,8 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
-#include "base/checked.h"
 #include "base/escape.h"
+#include "ir/ops/shape_functions.h"
 #include "passes/contract/dim_text.h"
 
 namespace tensorlint::rules {
@@ -43,12 +41,13 @@ class WorksOnlyAtSomeSizes : public Rule {
     const Operand data = call.operand(0);
     // What is in a branch need not run.
     if (call.node().graph != GraphId::kMain || !data.present() || data.taint().has(Aspect::kShape)) return;
-    const DimPool& pool = call.facts().dims();
+    DimPool& pool = call.analysis().facts().dims();
     const auto before = expressions.dims(data.value()), after = expressions.dims(call.result());
     if (before.size() < 2 || after.size() < 2 || !pool.is_symbol(before[0]) || after[0].is_unknown() ||
         pool.as_constant(after[0]) || pool.equal(before[0], after[0]))
       return;
-    const auto of_sample = count(pool, before.subspan(1)), of_row = count(pool, after.subspan(1));
+    const auto of_sample = pool.as_constant(ops::element_count(pool, before.subspan(1))),
+               of_row = pool.as_constant(ops::element_count(pool, after.subspan(1)));
     if (!of_sample || !of_row || *of_sample < 2 || *of_row < 2 || *of_sample % *of_row == 0 ||
         *of_row % *of_sample == 0)
       return;
@@ -65,17 +64,6 @@ class WorksOnlyAtSomeSizes : public Rule {
                                         has_name ? name + " = " : "", *of_sample, data.name(), *of_row))
         .fix(fmt::format("keep the axis of the samples, as flatten(1) does, and give the layer {} features",
                          *of_sample));
-  }
-
-  /// The product of extents that are all numbers.
-  static std::optional<std::int64_t> count(const DimPool& pool, std::span<const Dim> dims) {
-    std::optional<std::int64_t> product = 1;
-    for (const Dim dim : dims) {
-      const auto extent = pool.as_constant(dim);
-      product = extent ? checked::mul(*product, *extent) : std::nullopt;
-      if (!product) break;
-    }
-    return product;
   }
 
   static std::pair<ValueId, std::size_t> input_with(const dataflow::Analysis& analysis, Dim symbol) {

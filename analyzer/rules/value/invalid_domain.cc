@@ -360,9 +360,9 @@ class InvalidDomain : public Rule {
                 "6e-8 is 0 in float16");
         return;
       }
-      if (before.is(ops::Opcode::kAdd) && (adds_nothing(0) || adds_nothing(1))) {
-        at = before.operand(adds_nothing(0) ? 1 : 0);
-      } else if (before.is(ops::Opcode::kMax) && !before.operand(2).present() && (adds_nothing(0) || adds_nothing(1))) {
+      const bool is_guard =
+          before.is(ops::Opcode::kAdd) || (before.is(ops::Opcode::kMax) && !before.operand(2).present());
+      if (is_guard && (adds_nothing(0) || adds_nothing(1))) {
         at = before.operand(adds_nothing(0) ? 1 : 0);
       } else if (before.is(ops::Opcode::kClip) && bounds_nothing(before, complement)) {
         at = before.operand(0);
