@@ -16,7 +16,7 @@ namespace {
 
 /// A program's source is small, and so are all of them together.
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
-constexpr std::size_t kBlockBytes = 4096;
+constexpr std::size_t kBlockBytes = 256;
 /// Longer lines are nobody's, and whoever asks goes through all of it.
 constexpr std::size_t kMaxLine = 8192;
 constexpr std::size_t kMaxParts = 64;

@@ -57,10 +57,15 @@ bool is_generated(std::string_view file) { return file.starts_with("<eval_with_k
 }  // namespace
 
 bool is_library_file(std::string_view file) {
-  file = file.substr(0, kMaxKeptFile);  // a name of slashes begins a word at each of them
-  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
-                                      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
+  // Asked for each finding; a name of slashes begins a word at each of them.
+  constexpr std::size_t kMaxLooked = 1024;
+  file = file.substr(0, kMaxLooked);
+  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3"})
     if (file.find(part) != std::string_view::npos) return true;
+  constexpr std::string_view kTorch = "/torch/";
+  for (std::size_t at = file.find(kTorch); at != std::string_view::npos; at = file.find(kTorch, at + 1))
+    for (const std::string_view inner : {"nn/", "_", "onnx/", "utils/", "export/", "fx/"})
+      if (file.substr(at + kTorch.size()).starts_with(inner)) return true;
   if (is_generated(file)) return true;
   for (const std::string_view start : {"<string>", "torch/", "torchvision/", "transformers/", "onnxscript/",
                                        "functorch/", "lightning/", "pytorch_lightning/"})

@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "base/did_you_mean.h"
+#include "base/letters.h"
 #include "ir/schema/contrib_schemas.h"
 
 namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kShortest = 5, kLong = 10, kLongest = 40;
-
-std::string lower(std::string_view name) {
-  std::string text(name);
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
 
 /// Names that differ in digits are versions or widths (MatMulNBits, MatMulBnb4), not slips.
 std::string digits(std::string_view name) {
@@ -48,7 +42,7 @@ const std::vector<KnownName>& known_names() {
   static const std::vector<KnownName> names = [] {
     std::vector<KnownName> all;
     for (const ContribSchema& schema : contrib_schemas())
-      all.push_back({&schema, lower(schema.name), digits(schema.name), letters(lower(schema.name))});
+      all.push_back({&schema, lower_case(schema.name), digits(schema.name), letters(lower_case(schema.name))});
     return all;
   }();
   return names;
@@ -60,7 +54,7 @@ std::string_view misspelt_operator(std::string_view domain, std::string_view nam
   if (name.size() < kShortest || name.size() > kLongest) return {};
   std::string_view best;
   std::size_t nearest = name.size() >= kLong ? 3 : 2;  // none as far as this
-  const std::string lowered = lower(name), numbered = digits(name);
+  const std::string lowered = lower_case(name), numbered = digits(name);
   const std::uint32_t own_letters = letters(lowered);
   for (const KnownName& known : known_names()) {
     const ContribSchema& schema = *known.schema;

@@ -10,8 +10,8 @@ std::optional<std::pair<Dim, Dim>> solve(DimPool& pool, Dim a, Dim b) {
   if (difference.is_unknown() || pool.as_constant(difference)) return std::nullopt;
   std::vector<Dim> symbols = pool.symbols(difference);
   const auto is_fresh = [&](Dim symbol) { return pool.fresh_site(symbol) != 0; };
-  std::sort(symbols.begin(), symbols.end(),
-            [&](Dim x, Dim y) { return std::pair(is_fresh(x), x.id()) > std::pair(is_fresh(y), y.id()); });
+  std::sort(symbols.begin(), symbols.end(), [](Dim x, Dim y) { return x.id() > y.id(); });
+  std::ranges::stable_partition(symbols, is_fresh);
   for (const Dim symbol : symbols) {
     for (const Dim other : {pool.sub(symbol, difference), pool.add(symbol, difference)}) {
       if (other.is_unknown()) continue;

@@ -39,6 +39,10 @@ const OpEntry* find_entry(std::string_view domain, std::string_view name, std::i
     for (const OpEntry& entry : registry()) index.emplace(entry.name(), &entry);
     return index;
   }();
+  // A file's names may be as long as itself, and are asked for again and again.
+  static const std::size_t longest =
+      std::ranges::max(registry(), {}, [](const OpEntry& entry) { return entry.name().size(); }).name().size();
+  if (name.size() > longest) return nullptr;
   const auto [first, last] = by_name.equal_range(name);
   const auto in_force = std::find_if(first, last, [&](const auto& named) {
     const OpEntry& entry = *named.second;

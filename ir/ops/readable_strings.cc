@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/letters.h"
+
 namespace tensorlint::ops {
 namespace {
 
@@ -19,9 +21,7 @@ Beginning beginning_of(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
   const auto is_word = [&](std::string_view word) {
-    return text.size() >= word.size() && std::ranges::equal(text.substr(0, word.size()), word, {}, [](char c) {
-             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-           });
+    return text.size() >= word.size() && lower_case(text.substr(0, word.size())) == word;
   };
   const bool is_integer = is_digit(0);
   return {is_integer || (text.starts_with('.') && is_digit(1)) || is_word("inf") || is_word("nan"), is_integer};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/letters.h"
+
 namespace tensorlint::text {
 namespace {
 
@@ -19,8 +21,7 @@ bool is_identifier(std::string_view text) {
 
 bool is_float_word(std::string_view text) {
   if (text.size() != 3 && text.size() != 8) return false;
-  std::string lower;
-  for (const char c : text) lower += (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = lower_case(text);
   return lower == "nan" || lower == "inf" || lower == "infinity";
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <limits>
 
+#include "base/letters.h"
+
 namespace tensorlint {
 namespace {
 
@@ -42,8 +44,7 @@ constexpr DTypeSet set_of(std::initializer_list<DType> dtypes) {
 std::string_view to_text(DType dtype) { return kInfo[static_cast<std::size_t>(dtype)].name; }
 
 std::optional<DType> dtype_named(std::string_view name) {
-  std::string lower;
-  for (const char c : name) lower += (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = lower_case(name);
   for (std::size_t code = 1; code < kInfo.size(); ++code)
     if (kInfo[code].name == lower) return static_cast<DType>(code);
   for (const Alias& alias : kAliases)

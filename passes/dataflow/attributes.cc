@@ -45,15 +45,21 @@ std::vector<Attribute> with_defaults(std::span<const Attribute> given, std::span
 }
 
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
-  const auto plain = [](const Attribute& x) {
+  const auto same_bits = [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  };
+  return are_comparable(a) && are_comparable(b) &&
+         std::ranges::equal(a, b, [&](const Attribute& x, const Attribute& y) {
+           return x.name == y.name && x.kind == y.kind && x.reference == y.reference && x.i == y.i &&
+                  same_bits(x.f, y.f) && x.s == y.s && std::ranges::equal(x.ints, y.ints) &&
+                  std::ranges::equal(x.floats, y.floats, same_bits) && std::ranges::equal(x.strings, y.strings);
+         });
+}
+
+bool are_comparable(std::span<const Attribute> attributes) {
+  return std::ranges::all_of(attributes, [](const Attribute& x) {
     return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone &&
            x.graphs.empty() && x.type == nullptr && x.types.empty();
-  };
-  const auto equal_lists = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Attribute& x, const Attribute& y) {
-    return plain(x) && plain(y) && x.name == y.name && x.kind == y.kind && x.reference == y.reference && x.i == y.i &&
-           std::memcmp(&x.f, &y.f, sizeof x.f) == 0 && x.s == y.s && equal_lists(x.ints, y.ints) &&
-           equal_lists(x.floats, y.floats) && equal_lists(x.strings, y.strings);
   });
 }
 

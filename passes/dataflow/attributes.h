@@ -8,6 +8,8 @@
 
 namespace tensorlint::dataflow {
 
+/// No tensors, graphs or types: what same_attributes compares.
+bool are_comparable(std::span<const Attribute> attributes);
 /// True when every bit of two attribute lists agrees; lists with tensors, graphs or types are never equal.
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b);
 /// A node's attributes as they are in a call of the function it stands in: references become the values of `caller`,

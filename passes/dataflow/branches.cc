@@ -131,9 +131,7 @@ bool Solver::depends_on_elements(ValueId condition) const {
     has_input = has_input || (value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain);
     if (value.producer == NodeId::kNone) continue;
     const Node& node = model_.node(value.producer);
-    const Operator& op = model_.op(node);
-    if (ops::has_trait(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset), ops::OpTrait::kShapeOf))
-      return false;
+    if (ops::has_trait(out_.entries_[node.op], ops::OpTrait::kShapeOf)) return false;
     for (const ValueId operand : Walk(model_.operands(node), facts_.meter())) {
       facts_.meter().charge(values.size() / 4);
       if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);

@@ -134,7 +134,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   const Operator& op = model_.op(node);
   const std::uint32_t checkpoint = facts_.dims().checkpoint();
   const ops::OpEntry* entry = out_.entries_[node.op];
-  const ops::Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
+  const ops::Signature* signature = signatures_[node.op];
   if (signature != nullptr) {
     ops::infer_signature(*signature, call, result);
   } else {
@@ -169,9 +169,10 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   return clean;
 }
 
-const ops::Signature* Solver::signature_of(const Application& call) const {
+const ops::Signature* Solver::signature_of(const Operator& op) const {
   if (options_.signatures == nullptr) return nullptr;
-  const auto found = options_.signatures->find(std::pair(std::string(call.domain), std::string(call.name)));
+  const auto found =
+      options_.signatures->find(std::pair(std::string(model_.text(op.domain)), std::string(model_.text(op.name))));
   return found == options_.signatures->end() ? nullptr : &found->second;
 }
 

@@ -45,6 +45,7 @@ void Solver::find_entries() {
   while (out_.entries_.size() < model_.operators.size()) {
     const Operator& op = model_.operators[out_.entries_.next_id()];
     out_.entries_.push_back(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
+    signatures_.push_back(op.schema == nullptr && op.opset > 0 ? signature_of(op) : nullptr);
   }
 }
 
@@ -62,8 +63,10 @@ void Solver::run() {
     state(id).order = std::move(orders[id]);
   }
   // Probes run again and again, also over nodes that they do not visit.
-  constexpr std::uint64_t kStepsOfEarlyUse = 32, kStepsOfGraph = 16;
-  facts_.meter().charge(model_.nodes.size() + kStepsOfGraph * model_.graphs.size() + kStepsOfEarlyUse * early_uses);
+  constexpr std::uint64_t kStepsOfEarlyUse = 32, kStepsOfGraph = 16, kStepsOfDefinition = 12;
+  facts_.meter().charge(model_.nodes.size() + (model_.operand_list.size() + model_.values.size()) / 4 +
+                        kStepsOfGraph * model_.graphs.size() + kStepsOfEarlyUse * early_uses +
+                        kStepsOfDefinition * defined_twice_.size());
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
   out_.visits_ = budget_.spent();

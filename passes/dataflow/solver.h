@@ -133,7 +133,7 @@ class Solver {
   void visit_node(NodeId id);
   /// Inference itself; false where something failed. `tainted`: an operand is.
   bool infer_node(NodeId id, const Application& call, bool tainted, ops::InferenceResult& result);
-  const ops::Signature* signature_of(const Application& call) const;
+  const ops::Signature* signature_of(const Operator& op) const;
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
   void give_up(NodeId id, Gap gap);
@@ -244,6 +244,7 @@ class Solver {
   InitialFacts initial_facts_;
   IdVector<ValueId, AbstractValue> current_;  // facts of the visit under way
   std::set<ValueId> defined_twice_;
+  IdVector<OperatorId, const ops::Signature*> signatures_;  // of the user, for operators without a schema
   /// By node and constraint: the operands that violations concerned.
   std::map<std::pair<NodeId, const ops::Constraint*>, std::vector<std::vector<int>>> recorded_;
   Budget budget_;

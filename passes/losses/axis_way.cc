@@ -44,6 +44,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kTranspose: {
       const Attribute* order = analysis_.attribute(node, "perm");
       if (order == nullptr) return after.size() == before.size() ? kept(before.size() - 1 - axis) : AxisStep{};
+      if (order->ints.size() != before.size()) return {};
       const auto at = std::ranges::find(order->ints, static_cast<std::int64_t>(axis));
       return at == order->ints.end() ? AxisStep{} : kept(static_cast<std::size_t>(at - order->ints.begin()));
     }

@@ -88,7 +88,7 @@ class DeviceLattice {
   enum : std::uint32_t { kMeet = 16, kMeetHost, kFails, kUntainted, kResult, kTaggedResult, kDiffers, kEither, kSame };
 
   std::uint32_t leaf_of(const DeviceState& state) {
-    const auto [at, added] = state_ids_.emplace(state, static_cast<std::uint32_t>(states_.size()));
+    const auto [at, added] = state_ids_.try_emplace(state, static_cast<std::uint32_t>(states_.size()));
     if (added) states_.push_back(state);
     return at->second;
   }

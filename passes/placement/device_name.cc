@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/letters.h"
+
 namespace tensorlint::placement {
 namespace {
 
@@ -20,9 +22,7 @@ std::optional<std::string> canonical_device(std::string_view text) {
   if (kind.empty() || kind.size() > kLongestName || !is_letter(kind[0]) ||
       !std::all_of(kind.begin(), kind.end(), is_name_part))
     return std::nullopt;
-  std::string name(kind);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string name = lower_case(kind);
   std::uint8_t index = 0;
   if (colon != std::string_view::npos) {
     const std::string_view digits = text.substr(colon + 1);

@@ -105,7 +105,7 @@ void Placer::visit_node(NodeId id, Bdd guard) {
 Bdd Placer::argument_device(NodeId id, const Node& node) {
   const Attribute* to = attributes_.find(node, "device");
   if (to == nullptr || to->kind != AttributeKind::kString) return lattice_.unknown();
-  const auto [known, added] = targets_.try_emplace(to->s, 0);
+  const auto [known, added] = targets_.try_emplace({to->s.data(), to->s.size()}, 0);
   if (added) known->second = sources_.transfer_target(id, to->s);
   return lattice_.on(known->second);
 }

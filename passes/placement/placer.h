@@ -156,7 +156,7 @@ class Placer {
   IdVector<ValueId, Placed> current_;  // of the visit under way
   const dataflow::NodeOrders& orders_;
   std::vector<GraphState> graphs_;
-  std::map<std::string_view, int> targets_;  // devices of Transfers, as written
+  std::map<std::pair<const char*, std::size_t>, int> targets_;  // devices of Transfers, by where their text is
   std::set<NodeId> limited_;
   std::vector<LoopFrame> loops_;
   std::vector<NodeId> calls_;

@@ -81,6 +81,7 @@ class Run {
       buffer(input).stored = model_.value(input).initializer != nullptr;
     }
     visit_graph(GraphId::kMain);
+    for (const auto& [condition, holds] : conditions_) case_.conditions[std::string(model_.name_of(condition))] = holds;
     return std::move(case_);
   }
 
@@ -169,9 +170,9 @@ class Run {
     if (const auto known = known_integer(analysis_, condition)) return *known != 0;
     if (!tensor.number) {
       // Each of these is one more combination at least.
-      if (case_.conditions.size() == kMaxCostCases) return stop(std::string(kTooManyCases)), false;
+      if (conditions_.size() == kMaxCostCases) return stop(std::string(kTooManyCases)), false;
       tensor.number = answers_.ask() ? 1 : 0;
-      case_.conditions[std::string(model_.name_of(tensor.made_as))] = *tensor.number != 0;
+      conditions_[tensor.made_as] = *tensor.number != 0;
     }
     return *tensor.number != 0;
   }
@@ -183,6 +184,7 @@ class Run {
         std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16 + node.attribute_count / 2;
     if (const GraphId function = model_.op(node).function; function != GraphId::kNone)
       cost += model_.graph(function).attribute_defaults.size() / 2;
+    meter_.charge(node.operand_count);
     if (!spend(cost)) return;
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
@@ -384,6 +386,7 @@ class Run {
   IdVector<OperatorId, OperatorTraits> traits_;
   std::map<std::pair<const char*, std::size_t>, std::optional<int>> targets_;  // by where in the model their text is
   CallAttributes attributes_{model_, meter_};
+  std::map<ValueId, bool> conditions_;  // as they were answered
   CostCase case_;
   std::string problem_;
   int depth_ = 0;

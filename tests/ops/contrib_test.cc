@@ -38,7 +38,8 @@ TEST(Contrib, Shapes) {
   EXPECT_EQ(
       ms("FusedConv").in("float32[N, 3, 8, 8]").in("float32[4, 3, 3, 3]").with("activation", "Relu").infer().result(),
       "float32[N, 4, 6, 6]");
-  EXPECT_EQ(ms("NhwcConv").in("float32[N, 8, 9, 3]").in("float32[4, 3, 3, 3]").infer().result(), "float32[N, 6, 7, 4]");
+  for (const std::string_view name : {"NhwcConv", "NhwcFusedConv"})
+    EXPECT_EQ(ms(name).in("float32[N, 8, 9, 3]").in("float32[4, 3, 3, 3]").infer().result(), "float32[N, 6, 7, 4]");
   EXPECT_EQ(ms("QLinearGlobalAveragePool")
                 .in("uint8[N, 8, 9, 3]")
                 .in("float32[]")

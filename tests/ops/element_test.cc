@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ TEST(Element, ArithmeticTakesItsOperandsInOrder) {
   EXPECT_DOUBLE_EQ(evaluate("Pow", {3, 5}), 243);
   EXPECT_DOUBLE_EQ(evaluate("PRelu", {-3, 5}), -15);
   EXPECT_DOUBLE_EQ(evaluate("PRelu", {3, 5}), 3);
+  EXPECT_DOUBLE_EQ(evaluate("PRelu", {0, std::numeric_limits<double>::infinity()}), 0);
 }
 
 TEST(Element, VariadicOperatorsTakeAnyNumber) {

@@ -188,6 +188,8 @@ class Op {
   Dim dim(std::string_view text) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     if (text == "?") return Dim(Unknown::kNotTracked);
+    if (const std::size_t plus = text.find('+'); plus != std::string_view::npos)
+      return store_->dims().add(dim(text.substr(0, plus)), dim(text.substr(plus + 1)));
     if (text.find_first_not_of("-0123456789") == std::string_view::npos)
       return store_->dims().constant(std::stoll(std::string(text)));
     return store_->dims().symbol(text);

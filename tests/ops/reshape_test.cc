@@ -36,6 +36,7 @@ TEST(Reshape, Table) {
       {"float32[B, S, 768]", {"B", "-1"}, 0, "float32[B, 768*S]", {}},
       {"float32[B, S, 768]", {"0", "0", "500"}, 0, "float32[B, S, 500]", {"reshape_element_count?"}},
       {"float32[N, 6]", {"-1", "4"}, 0, "float32[floor(3*N/2), 4]", {}},
+      {"float32[N, 6]", {"-1", "K+1"}, 0, "float32[floor(6*N/(K + 1)), K + 1]", {}},
       {"float32[N, 6]", {"13"}, 0, "float32[13]", {"reshape_element_count"}},
       {"float32[N, 6]", {"12"}, 0, "float32[12]", {}},
       // M may be 0 and would copy N then: the number of elements says more.

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/letters.h"
 #include "ir/graph/new_nodes.h"
 
 namespace tensorlint::rules {
@@ -18,15 +18,9 @@ namespace {
 constexpr std::uint64_t kStepsOfName = 16, kStepsOfOperand = 16, kStepsOfVersion = 24;
 constexpr int kConstantTakesNumbers = 12;  // value_int, value_ints, value_float of Constant came with opset 12
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 /// `K` is what `k` was, `constant_value` what `value` was.
 bool continues(std::string_view operand, std::string_view attribute) {
-  const std::string name = lower(operand), before = lower(attribute);
+  const std::string name = lower_case(operand), before = lower_case(attribute);
   return name == before || name.ends_with("_" + before);
 }
 

@@ -278,8 +278,8 @@ class LogitsIntoProbabilityLoss : public Rule {
       if (expressions.op(part.node) != ops::Opcode::kClip || part.value == ValueId::kAbsent) continue;
       const Range& range = analysis.fact(part.value).range;
       const losses::ScoreValues::Reach reach = scores.of(expressions.operand(part.node, 0));
-      // As much as a guard keeps off the ends.
-      constexpr double kGuard = 0.05;
+      // As much as a guard keeps off the ends; 0.05 in float32 is a little more.
+      constexpr double kGuard = 0.0501;
       const bool unit = range.lo >= -1e-6 && range.lo <= kGuard && range.hi >= 1 - kGuard && range.hi <= 1 + 1e-6;
       if (!unit || !reach.negative || !reach.positive || !reach.beyond_one || reach.layer == NodeId::kNone ||
           !layers.insert(reach.layer).second)

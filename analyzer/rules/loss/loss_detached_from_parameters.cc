@@ -12,6 +12,7 @@
 #include "analyzer/rules/reported_nodes.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/letters.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
@@ -378,11 +379,7 @@ class LossDetachedFromParameters : public Rule {
       finding.fix("take the probabilities in place of the chosen classes");
   }
 
-  static bool names_loss(std::string_view name) {
-    std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-    return lower.find("loss") != std::string::npos;
-  }
+  static bool names_loss(std::string_view name) { return lower_case(name).find("loss") != std::string::npos; }
 
   /// What is compared has been computed from the same values twice, and nothing of it is left.
   static bool check_constant(const ModelView& view, Reporter& out) {

@@ -257,8 +257,8 @@ class PredictionReadsTarget : public Rule {
                std::isinf(reads->ahead)
                    ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead", layer.op_name(),
                                  name, is->ahead)
-                   : fmt::format("{} reads {} up to {} steps ahead, and is to predict the one that is {} ahead",
-                                 layer.op_name(), name, reads->ahead, is->ahead))
+                   : fmt::format("{} reads {} up to {} step{} ahead, and is to predict the one that is {} ahead",
+                                 layer.op_name(), name, reads->ahead, reads->ahead == 1 ? "" : "s", is->ahead))
         .note_at(meeting, "the prediction is compared with that step here")
         .fix(std::isinf(reads->ahead) ? "let it run forward alone: bidirectional=False"
                                       : "let the convolution read the past alone: all padding in front, or the end "
@@ -677,13 +677,17 @@ class PredictionReadsTarget : public Rule {
       const Attribute* given = call.attribute(name);
       return given == nullptr || axis >= given->ints.size() ? otherwise : given->ints[axis];
     };
-    const Attribute* automatic = call.attribute("auto_pad");
-    if (!taps || first_of("strides", 1) != 1 || (automatic != nullptr && automatic->s != "NOTSET")) return std::nullopt;
+    if (!taps || first_of("strides", 1) != 1) return std::nullopt;
     const Attribute* pads = call.attribute("pads");
     const std::size_t at = axis + weights.size() - 2;
-    const std::int64_t behind = pads == nullptr || at >= pads->ints.size() ? 0 : pads->ints[at];
-    const auto first = -static_cast<double>(first_of("pads", 0));
-    return Reach{first, first + static_cast<double>((*taps - 1) * first_of("dilations", 1)), first < 0 || behind > 0};
+    const double width = static_cast<double>(*taps - 1) * static_cast<double>(first_of("dilations", 1));
+    double before = static_cast<double>(first_of("pads", 0)),
+           behind = pads == nullptr || at >= pads->ints.size() ? 0 : static_cast<double>(pads->ints[at]);
+    if (const Attribute* automatic = call.attribute("auto_pad"); automatic != nullptr) {
+      if (automatic->s == "SAME_UPPER") before = std::floor(width / 2), behind = std::ceil(width / 2);
+      if (automatic->s == "SAME_LOWER") before = std::ceil(width / 2), behind = std::floor(width / 2);
+    }
+    return Reach{-before, width - before, before > 0 || behind > 0};
   }
 };
 

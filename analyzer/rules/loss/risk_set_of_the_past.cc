@@ -11,6 +11,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/letters.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/axis_way.h"
 
@@ -205,8 +206,7 @@ class RiskSetOfThePast : public Rule {
   }
 
   static bool has_any(std::string_view name, std::span<const std::string_view> parts) {
-    std::string lower(name.substr(0, 64));
-    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    const std::string lower = lower_case(name.substr(0, 64));
     return std::ranges::any_of(parts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
   }
 

@@ -11,6 +11,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/letters.h"
 #include "passes/losses/parameters.h"
 
 namespace tensorlint::rules {
@@ -102,7 +103,7 @@ class UnusedLabel : public Rule {
       const bool ends = c == '_' || c == '.' || (c >= '0' && c <= '9');
       if (!ends) {
         if (is_new) words.emplace_back();
-        words.back().push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+        words.back().push_back(lower_case(c));
       }
       is_new = ends;
     }

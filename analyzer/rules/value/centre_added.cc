@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/letters.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -129,8 +129,7 @@ class CentreAdded : public Rule {
     std::string_view written = telling_name(expressions.analysis(), value);
     if (const std::size_t dot = written.find_last_of("./"); dot != std::string_view::npos)
       written = written.substr(dot + 1);
-    std::string name(written);
-    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    const std::string name = lower_case(written);
     return name == "center" || name == "centre" || name.ends_with("_center") || name.ends_with("_centre");
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/rules/value/sources.h"
+#include "base/letters.h"
 #include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
@@ -91,9 +92,7 @@ std::optional<StepMask> step_mask(const Expressions& expressions, NodeId node) {
 }
 
 bool has_ending(std::string_view name, std::string_view ending) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return name.size() >= ending.size() &&
-         std::ranges::equal(name.substr(name.size() - ending.size()), ending, {}, lower);
+  return name.size() >= ending.size() && lower_case(name.substr(name.size() - ending.size())) == ending;
 }
 
 namespace {

@@ -1,9 +1,9 @@
 // Regions of images, each resized to one size. Source: onnxruntime com.microsoft.CropAndResize, opset 1.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <string>
 
+#include "base/letters.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/indexing.h"
 #include "ir/ops/ranges.h"
@@ -21,8 +21,7 @@ constexpr int kImages = 0, kRegions = 1, kBatchIndices = 2, kCropSizes = 3;
 
 /// onnxruntime ignores the case.
 bool is_nearest(Inference& in) {
-  std::string mode(in.string_attribute("mode", "bilinear"));
-  std::ranges::transform(mode, mode.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string mode = lower_case(in.string_attribute("mode", "bilinear"));
   if (mode != "bilinear" && mode != "nearest")
     check_choice(in, "mode", in.string_attribute("mode", "bilinear"), {"bilinear", "nearest"}, kCropMode);
   return mode == "nearest";

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/letters.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/function_loops.h"
@@ -112,10 +113,8 @@ std::vector<Activation> read_activations(Evaluation& e, std::vector<std::string>
     if (list == nullptr || used >= list->floats.size()) return fallback;
     return static_cast<double>(list->floats[used++]);
   };
-  for (std::string& name : names) {
-    std::ranges::transform(name, name.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    const auto known = std::ranges::find(kActivations, std::string_view(name), &KnownActivation::name);
+  for (const std::string& name : names) {
+    const auto known = std::ranges::find(kActivations, lower_case(name), &KnownActivation::name);
     if (known == kActivations.end()) e.fail("there is no activation {}", name);
     Activation activation = known->activation;
     if (known->takes_alpha) activation.alpha = parameter("activation_alpha", alphas, activation.alpha);
