@@ -17,6 +17,7 @@ constexpr std::size_t kMaxRangeScan = 1U << 16;
 std::optional<std::vector<std::int64_t>> scanned_integers(FactStore& facts, const Tensor& tensor, DTypeSet dtypes) {
   const bool has_integers = dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool));
   const std::uint64_t count = tensor.element_count().value_or(kMaxRangeScan + 1);
+  facts.meter().charge(tensor.dims.size());  // there may be thousands of 1
   if (!has_integers || tensor.external || count > kMaxRangeScan) return std::nullopt;
   if (count > kMaxContent) {
     if (!facts.meter().may_read(tensor.numbers_begin(), tensor.inline_bytes())) return std::nullopt;

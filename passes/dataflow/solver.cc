@@ -85,6 +85,13 @@ const NodeOrder& Solver::order(GraphId graph) {
   return *order;
 }
 
+FactId Solver::initializer_fact(ValueId initializer) {
+  if (!speculative_) return initial_facts_.initializer(model_.value(initializer));
+  const auto [known, is_new] = speculative_initializers_.try_emplace(initializer, FactId::kAbsent);
+  if (is_new) known->second = initial_facts_.initializer(model_.value(initializer));
+  return known->second;
+}
+
 void Solver::visit_graph(GraphId id) {
   GraphState& state = this->state(id);
   state.is_active = true;
@@ -94,7 +101,7 @@ void Solver::visit_graph(GraphId id) {
   const bool has_initializers = state.has_initializers;
   if (!speculative_) state.has_initializers = true;
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))
-    current_[initializer] = {initial_facts_.initializer(model_.value(initializer)), {}};
+    current_[initializer] = {initializer_fact(initializer), {}};
   const NodeOrder& nodes = order(id);
   for (const NodeId node : nodes.cyclic) {
     if (depth_ != 0) budget_.charge(1 + model_.node(node).result_count / 2);  // these are not visited

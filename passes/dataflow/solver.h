@@ -124,6 +124,7 @@ class Solver {
   void find_entries();
   const NodeOrder& order(GraphId graph);
   /// Infers all nodes of a graph whose inputs are in current_.
+  FactId initializer_fact(ValueId initializer);
   void visit_graph(GraphId id);
   /// Moves the facts of the last visit into the result, joined with those of earlier visits.
   void commit(GraphId id);
@@ -244,6 +245,7 @@ class Solver {
   InitialFacts initial_facts_;
   IdVector<ValueId, AbstractValue> current_;  // facts of the visit under way
   std::set<ValueId> defined_twice_;
+  std::map<ValueId, FactId> speculative_initializers_;      // those that speculative visits have read
   IdVector<OperatorId, const ops::Signature*> signatures_;  // of the user, for operators without a schema
   /// By node and constraint: the operands that violations concerned.
   std::map<std::pair<NodeId, const ops::Constraint*>, std::vector<std::vector<int>>> recorded_;

@@ -33,8 +33,8 @@ struct CostCase {
   std::map<std::string, bool> conditions;
   CopyCost cost;
   std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>>
-      directions;  ///< home, target: copies, bytes
-  std::map<NodeId, NodeCopies> nodes;
+      directions;                      ///< home, target: copies, bytes
+  std::map<NodeId, NodeCopies> nodes;  ///< of the dearest case alone
 };
 
 struct RuntimeCost {

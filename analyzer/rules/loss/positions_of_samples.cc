@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -37,28 +38,50 @@ bool is_cut_to(const Expressions& expressions, ValueId table, Dim samples) {
          expressions.analysis().facts().dims().equal(content->integers[0], samples);
 }
 
-/// Elements outside of the file are not read; PyTorch's exporter writes what it computed a table from.
-bool is_folded_from_steps(const dataflow::Analysis& analysis, ValueId table) {
-  constexpr std::string_view kKey = "pkg.onnxscript.optimizer.folded_from";
-  constexpr std::size_t kMostWritten = 4096;
-  const Provenance* provenance = analysis.model().provenance.get();
-  if (provenance == nullptr || !provenance->mentions(kKey)) return false;
-  analysis.meter().charge(256);
-  for (const MetadataEntry& entry : provenance->value_metadata(table)) {
-    analysis.meter().charge(16 + entry.value.size());
-    if (entry.key == kKey && entry.value.size() <= kMostWritten)
-      return entry.value.find("'arange") != std::string_view::npos ||
-             analysis.model().name_of(table).starts_with("slice_");
+/// Elements outside of the file are not read; PyTorch's exporter writes what it computed a table from. Each table's
+/// metadata, which may be most of a file, is read once.
+class FoldedTables {
+ public:
+  explicit FoldedTables(const dataflow::Analysis& analysis) : analysis_(analysis) {
+    const Provenance* provenance = analysis.model().provenance.get();
+    is_any_ = provenance != nullptr && provenance->mentions(kKey);
   }
-  return false;
-}
 
-bool has_rows_that_differ(const Expressions& expressions, ValueId table) {
+  bool is_of_steps(ValueId table) {
+    if (!is_any_) return false;
+    analysis_.meter().charge(32);
+    const auto [known, is_new] = known_.try_emplace(table, false);
+    if (is_new) known->second = read(table);
+    return known->second;
+  }
+
+ private:
+  static constexpr std::string_view kKey = "pkg.onnxscript.optimizer.folded_from";
+
+  bool read(ValueId table) const {
+    constexpr std::size_t kMostWritten = 4096;
+    const Model& model = analysis_.model();
+    const std::vector<MetadataEntry> entries = model.provenance->value_metadata(table);
+    analysis_.meter().charge(256 + 16 * entries.size());
+    for (const MetadataEntry& entry : entries) {
+      analysis_.meter().charge(entry.value.size());
+      if (entry.key == kKey && entry.value.size() <= kMostWritten)
+        return entry.value.find("'arange") != std::string_view::npos || model.name_of(table).starts_with("slice_");
+    }
+    return false;
+  }
+
+  const dataflow::Analysis& analysis_;
+  bool is_any_ = false;
+  std::map<ValueId, bool> known_;
+};
+
+bool has_rows_that_differ(const Expressions& expressions, ValueId table, FoldedTables& folded) {
   constexpr std::size_t kMostNumbers = 65536;
   const auto dims = expressions.dims(table);
   const auto rows = dims.empty() ? std::nullopt : expressions.analysis().facts().dims().as_constant(dims.front());
   const auto numbers = constant_numbers(expressions.analysis(), table, kMostNumbers);
-  if (!numbers) return is_folded_from_steps(expressions.analysis(), table);
+  if (!numbers) return folded.is_of_steps(table);
   if (!rows || *rows < 2 || numbers->size() % static_cast<std::size_t>(*rows) != 0) return false;
   const std::size_t width = numbers->size() / static_cast<std::size_t>(*rows);
   for (std::size_t i = 0; i < width; ++i)
@@ -67,9 +90,9 @@ bool has_rows_that_differ(const Expressions& expressions, ValueId table) {
 }
 
 /// Rows of a table from the first one on: cut off, looked up at 0, 1, 2, ..., or all of it.
-bool has_rows_by_number(const Expressions& expressions, ValueId value) {
+bool has_rows_by_number(const Expressions& expressions, ValueId value, FoldedTables& folded) {
   value = before_stretch(expressions, value);
-  if (is_constant(expressions, value)) return has_rows_that_differ(expressions, value);
+  if (is_constant(expressions, value)) return has_rows_that_differ(expressions, value, folded);
   const NodeId node = expressions.producer(value);
   const ValueId whole = expressions.operand(node, 0), index = expressions.operand(node, 1);
   if (whole == ValueId::kAbsent || index == ValueId::kAbsent ||
@@ -114,7 +137,7 @@ bool has_label_of_each(const ModelView& view, const Expressions& expressions, lo
 
 /// [samples, 1, width] meets [samples, places, width].
 bool has_row_of_sample(const ModelView& view, const Expressions& expressions, losses::AxisOrigins& origins,
-                       const NodeCall& call, ValueId table, ValueId data) {
+                       const NodeCall& call, ValueId table, ValueId data, FoldedTables& folded) {
   if (table == ValueId::kAbsent || data == ValueId::kAbsent) return false;
   const DimPool& pool = call.facts().dims();
   const auto rows = expressions.dims(table), dims = expressions.dims(data);
@@ -124,7 +147,7 @@ bool has_row_of_sample(const ModelView& view, const Expressions& expressions, lo
     return false;
   for (std::size_t i = 1; i + 1 < dims.size(); ++i)
     if (!pool.is_constant(rows[i], 1) || pool.is_constant(dims[i], 1)) return false;
-  if (!has_rows_by_number(expressions, table)) return false;
+  if (!has_rows_by_number(expressions, table, folded)) return false;
   return origins.is_batch(data, 0) && has_label_of_each(view, expressions, origins, data);
 }
 
@@ -135,10 +158,11 @@ std::vector<PositionsOfSamples> find_positions_of_samples(const ModelView& view,
   std::vector<PositionsOfSamples> found;
   if (view.losses().empty() || has_square_input(view.analysis())) return found;
   losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
+  FoldedTables folded(view.analysis());
   each_node(view, out, {Opcode::kAdd}, [&](const Expressions& expressions, const NodeCall& call) {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const ValueId table = call.operand(side).value(), data = call.operand(1 - side).value();
-      if (found.size() < kMost && has_row_of_sample(view, expressions, origins, call, table, data))
+      if (found.size() < kMost && has_row_of_sample(view, expressions, origins, call, table, data, folded))
         found.push_back({call.id(), table, data});
     }
   });
