@@ -22,6 +22,8 @@ namespace {
 
 /// Type variables of one row, each of which is compared with each operand; built-in rows have fewer than 30.
 constexpr std::size_t kMaxTypes = 64;
+/// Of a provider and its source: many findings name them.
+constexpr std::size_t kLongestField = 200;
 
 std::string_view next_word(std::string_view& rest) {
   while (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
@@ -255,6 +257,8 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
       field = line;
       while (field.ends_with(' ')) field.pop_back();
       if (field.empty()) return wrong(fmt::format("`{}` says nothing", first));
+      if (field.size() > kLongestField)
+        return wrong(fmt::format("what `{}` says is longer than {} bytes", first, kLongestField));
       if (first == "device") {
         const auto device = canonical_device(field);
         if (!device) return wrong(fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", field));

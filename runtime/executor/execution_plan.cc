@@ -410,6 +410,12 @@ class Planner {
     });
   }
 
+  /// As much of it as is shown.
+  std::string label_of(NodeId node) const {
+    constexpr std::size_t kShown = 256;
+    return model_.label(node).substr(0, kShown);
+  }
+
   void plan_graph(GraphExecution& plan) {
     for (const NodeId node : order_.steps(plan.graph).nodes) {
       const auto part = parts_.find(node);
@@ -421,11 +427,11 @@ class Planner {
         if (place.reason.empty()) place.reason = "no kernel";
       } else if (part->second.is_unused) {
         place.kind = NodePlace::Kind::kUnused;
-        place.reason = fmt::format("read only by nodes that `{}` replaces", model_.label(part->second.call));
+        place.reason = fmt::format("read only by nodes that `{}` replaces", label_of(part->second.call));
       } else {
         place.kind = NodePlace::Kind::kKernel;
         place.device = calls_.at(part->second.call).device;
-        place.reason = is_call ? calls_.at(node).kernel : fmt::format("part of `{}`", model_.label(part->second.call));
+        place.reason = is_call ? calls_.at(node).kernel : fmt::format("part of `{}`", label_of(part->second.call));
       }
       plan.places.push_back(std::move(place));
       if (part != parts_.end() && !is_call) continue;
@@ -434,7 +440,7 @@ class Planner {
       if (is_call) step.call = std::move(calls_.at(node));
     }
     CopyPlanner(model_, analysis_, readers_, devices_.size(), plan).run();
-    plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size());
+    plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size(), pairs_left_);
   }
 
   /// Of graphs that run within another. Any number of functions may call each other.
@@ -490,6 +496,7 @@ class Planner {
   const Model& model_;
   const GraphPlan order_;
   const std::span<const std::string> devices_;
+  std::size_t pairs_left_ = kMostPairs;  // of memory plans, of all graphs together
   const dataflow::Analysis analysis_;
   const Readers readers_;
   const bool with_gradients_;

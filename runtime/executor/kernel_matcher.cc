@@ -236,11 +236,18 @@ bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set
              std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !candidates.contains(reader); });
     });
   };
-  const Nodes latest_first(candidates.rbegin(), candidates.rend());
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const NodeId node : latest_first)
-      if (candidates.contains(node) && is_needed(node)) changed = candidates.erase(node) > 0;
+  pending.assign(candidates.begin(), candidates.end());
+  while (!pending.empty()) {
+    const NodeId node = pending.back();
+    pending.pop_back();
+    if (!candidates.contains(node) || !is_needed(node)) continue;
+    candidates.erase(node);
+    // What it reads is needed, too.
+    const auto read = [&](ValueId value) {
+      if (value != ValueId::kAbsent) pending.push_back(expressions_.producer(value));
+    };
+    for (const ValueId operand : model_.operands(model_.node(node))) read(operand);
+    for (const ValueId captured : readers_.captured(node)) read(captured);
   }
   for (const NodeId node : formula)
     if (!candidates.contains(node) || refers_to_call(node) || is_elsewhere(node, *formula.begin())) return false;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 58;
 /// Placements that are tried: so many pairs of values are compared, about 0.1 s, 48 times the top is moved, and 256
 /// orders are drawn.
-constexpr std::size_t kMostPairs = 50'000'000, kMostMoves = 48, kMostBlurred = 256;
+constexpr std::size_t kMostMoves = 48, kMostBlurred = 256;
 /// Of more values no pairs are compared.
 constexpr std::size_t kMostPaired = 16'384;
 
@@ -163,7 +163,7 @@ void find_largest_live_set(std::span<const MemoryLifetime> lifetimes, MemoryPlan
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes) {
+MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes, std::size_t& pairs_left) {
   MemoryPlan plan{.offsets = std::vector<std::uint64_t>(lifetimes.size())};
   find_largest_live_set(lifetimes, plan);
   plan.bytes = plan.live_bytes;
@@ -187,13 +187,13 @@ MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes) {
       [&](std::size_t a, std::size_t b) { return lifetimes[a].first < lifetimes[b].first; },
       [&](std::size_t a, std::size_t b) { return length(a) > length(b); },
   };
-  std::size_t pairs = 0;
   plan.bytes = UINT64_MAX;
   /// False when there is no more to be won, or no time.
   const auto attempt = [&](std::span<const std::size_t> order, Placer::Placement& placed) {
     placed = placer.place(order);
     if (placed.second < plan.bytes) std::tie(plan.offsets, plan.bytes) = placed;
-    return plan.bytes > plan.live_bytes && (pairs += order.size() * order.size()) < kMostPairs;
+    pairs_left -= std::min(pairs_left, order.size() * order.size());
+    return plan.bytes > plan.live_bytes && pairs_left > 0;
   };
   Placer::Placement placed;
   for (const Before& before : orders) {

@@ -264,7 +264,7 @@ bool KernelMatcher::add_elements(ValueId elements) {
       candidates.push_back(i);
   for (const std::size_t a : candidates)
     for (const std::size_t b : candidates)
-      if (b < a && tries_left_-- > 0 && !formula.depends(a, b) && !formula.depends(b, a) &&
+      if (b < a && !expressions_.is_spent() && tries_left_-- > 0 && !formula.depends(a, b) && !formula.depends(b, a) &&
           (add_pair(formula, elements, b, a) || add_pair(formula, elements, a, b)))
         return true;
   return false;

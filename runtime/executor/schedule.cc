@@ -319,7 +319,8 @@ std::optional<tensorlint_stream> stream_of(Command::Kind kind) {
   return std::nullopt;
 }
 
-Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices) {
+Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices,
+                       std::size_t& pairs_left) {
   Schedule schedule;
   CommandList(schedule).add(steps, last_copies);
   schedule.offsets.resize(schedule.lifetimes.size());
@@ -331,7 +332,7 @@ Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedC
       slots.push_back(slot);
       lifetimes.push_back(schedule.lifetimes[slot]);
     }
-    MemoryPlan memory = plan_memory(lifetimes);
+    MemoryPlan memory = plan_memory(lifetimes, pairs_left);
     for (std::size_t i = 0; i < slots.size(); ++i) schedule.offsets[slots[i]] = memory.offsets[i];
     memory.offsets.clear();
     schedule.memory.push_back(std::move(memory));

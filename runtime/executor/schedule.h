@@ -66,6 +66,8 @@ struct Schedule {
   std::uint32_t events = 0;               ///< that are in use at one time
 };
 
-Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices);
+/// `pairs_left`: see plan_memory.
+Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices,
+                       std::size_t& pairs_left);
 
 }  // namespace tensorlint::runtime

@@ -124,11 +124,7 @@ std::string places_text(const Model& model, const Executor& executor) {
   std::map<NodeId, double> seconds;
   for (std::size_t at = 0; at < plan.steps.size(); ++at) seconds[plan.steps[at].node] = executor.seconds()[at];
   std::string text = "where           seconds  node: why there\n";
-  std::vector<std::pair<std::string, NodePlace>> places;
-  for (const NodePlace& place : plan.places) places.emplace_back("", place);
-  for (const auto& [graph, body] : plan.bodies)
-    for (const NodePlace& place : body.places) places.emplace_back(model.graph_path(graph) + ": ", place);
-  for (const auto& [where, place] : places) {
+  const auto add = [&](const std::string& where, const NodePlace& place) {
     const std::string_view op = model.text(model.op(model.node(place.node)).name);
     const auto took = seconds.find(place.node);
     text += fmt::format(
@@ -136,8 +132,13 @@ std::string places_text(const Model& model, const Executor& executor) {
         place.kind == NodePlace::Kind::kInterpreter ? "interpreter"
         : place.kind == NodePlace::Kind::kKernel    ? std::string_view(executor.devices()[place.device]->name())
                                                     : "not run",
-        took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), escape_for_display(where, 200),
-        shown(model.label(place.node)), escape_for_display(op, 60), escape_for_display(place.reason, 300));
+        took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), where, shown(model.label(place.node)),
+        escape_for_display(op, 60), escape_for_display(place.reason, 300));
+  };
+  for (const NodePlace& place : plan.places) add("", place);
+  for (const auto& [graph, body] : plan.bodies) {
+    const std::string where = escape_for_display(model.graph_path(graph) + ": ", 200);
+    for (const NodePlace& place : body.places) add(where, place);
   }
   const ExecutionPlan::Copies copies = executor.copies();
   std::string names, bytes;

@@ -33,6 +33,8 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   std::string types;
   for (int i = 0; i < 65; ++i) types += " T" + std::to_string(i) + "=int8";
   EXPECT_EQ(error_of("provider p\ndevice cpu\nSum 13+" + types), "t.txt:3: more than 64 type variables");
+  EXPECT_EQ(error_of("device cpu\nprovider " + std::string(201, 'p')),
+            "t.txt:2: what `provider` says is longer than 200 bytes");
   EXPECT_EQ(error_of("provider p\ndevice npu:0\nhost npu\n"),
             "t.txt:3: after `host` comes a built-in provider, not `npu`; there are cpu, cuda, tensorlint-cpu, "
             "tensorlint-cuda");

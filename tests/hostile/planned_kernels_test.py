@@ -1,0 +1,56 @@
+"""Kernels are planned before a run on a device: what a plan searches, compares and keeps; and the names of providers, which findings repeat."""
+
+import unittest
+
+import hostile_test
+from promise import LARGEST, PromiseTest
+from visits_and_probes_test import some_names
+
+RUN = "run --seed 1 --device emulated:0"
+
+
+class PlannedKernelsTest(PromiseTest):
+    def test_chains_that_many_calls_might_replace(self):
+        """Each Reshape asks which of the nodes before its shape nobody else reads; they stand in the file last to first."""
+        names = some_names(2980, without=set("gXYQ"))
+        made, chain = names[:2470], ["Q", *names[2470:]]
+        nodes = [f"{name}=Reshape(X,Q)" for name in made] + [f"{name}=Identity({before})" for name, before in zip(chain, chain[1:])]
+        nodes += [f"{chain[-1]}=Constant<value_ints=[2,3]>()", f"Y=Sum({','.join(made)})"]
+        text = '<ir_version:10,opset_import:["":18]>\ng(float[6] X)=>(float[2,3] Y,int64[2] Q){\n' + "\n".join(nodes) + "\n}\n"
+        self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
+
+    def test_pairs_of_values_that_may_be_a_loss(self):
+        lines, first = [], "prediction"
+        for i in range(18):
+            lines.append(f"m{i} = Mish ({first})")
+            first = f"m{i}"
+        second = "target"
+        for i in range(13):
+            lines += [f"a{i} = Identity ({first})", f"b{i} = Identity ({second})"]
+            first, second = f"a{i}", f"b{i}"
+        lines += [f"d = Sub ({first}, {second})", "e = Abs (d)", "l = ReduceMean <keepdims = 0> (e)"]
+        text = '<ir_version: 10, opset_import: ["": 18]>\ng (float[4, 8] prediction, float[4, 8] target) => (float[4, 8] d, float l) {\n' + "\n".join(lines) + "\n}\n"
+        self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
+
+    def test_places_within_a_graph_of_a_long_name(self):
+        nodes = "".join(f"{name}=Abs(x)" for name in some_names(3900, without=set("gcxRQY")))
+        text = f"""<ir_version:10,opset_import:["":18]>
+g(bool c,float[1,4] x)=>(float[1,4] Y){{
+Y=If(c)<then_branch={"N" * 20_000}()=>(R){{{nodes}R=Neg(x)}},else_branch=e()=>(Q){{Q=Neg(x)}}>
+}}
+"""
+        self.run_within_promise(text.encode(), f"{RUN} --timings", name="m.onnxtxt")
+
+    def test_provider_of_a_long_name(self):
+        nodes = "".join(f"{name}=Abs(x)\n" for name in some_names(3000, without=set("gxY")))
+        provider = self.folder / "p.txt"
+        provider.write_text("provider " + "n" * 30_000 + "\ndevice npu:0\n")
+        text = f'<ir_version:10,opset_import:["":18]>\ng(float x)=>(float Y){{\n{nodes}Y=Neg(x)\n}}\n'
+        self.assertLessEqual(len(text) + provider.stat().st_size, LARGEST)
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        self.assert_kept(hostile_test.run(["check", "--placement", "runtime", "--provider", provider, path]), LARGEST, codes=(2,))
+
+
+if __name__ == "__main__":
+    unittest.main()
