@@ -1,5 +1,6 @@
 """What is asked of an operator's name, a call's attributes, a body's initializers and a table's metadata at each of many visits, and kept of each answer."""
 
+import itertools
 import unittest
 
 import wire
@@ -59,7 +60,7 @@ g(float[4]x,float[4]y,{",".join(f"bool c{i}_" for i in range(8))})=>({a},{b}){{
         metadata = wire.data(16, wire.data(1, "pkg.onnxscript.optimizer.folded_from") + wire.data(2, "x")) + wire.data(16, b"") * 11_000
         table = wire.data(5, wire.tensor("t", wire.FLOAT, [4, 1, 8], external={"location": "w"}) + metadata)
         chain = ["d", *some_names(1500, without=set("dlsrtLR"))]
-        adds = [wire.node("Add", [before, "t"], [after]) for before, after in zip(chain, chain[1:])]
+        adds = [wire.node("Add", [before, "t"], [after]) for before, after in itertools.pairwise(chain)]
         casts = [wire.node("Add", [f"r{i}.", f"R{i}."], [f"r{i + 1}."]) for i in range(16)]
         loss = wire.node("SoftmaxCrossEntropyLoss", ["s", "l"], ["L"])
         inputs = [wire.value("d", wire.FLOAT, [4, 3, 8]), wire.value("l", wire.INT64, ["N"]), wire.value("s", wire.FLOAT, ["N", 5]), wire.value("r0.", wire.FLOAT, [2])]

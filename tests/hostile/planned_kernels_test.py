@@ -1,5 +1,6 @@
 """Kernels are planned before a run on a device: what a plan searches, compares and keeps; and the names of providers, which findings repeat."""
 
+import itertools
 import unittest
 
 import hostile_test
@@ -14,7 +15,7 @@ class PlannedKernelsTest(PromiseTest):
         """Each Reshape asks which of the nodes before its shape nobody else reads; they stand in the file last to first."""
         names = some_names(2980, without=set("gXYQ"))
         made, chain = names[:2470], ["Q", *names[2470:]]
-        nodes = [f"{name}=Reshape(X,Q)" for name in made] + [f"{name}=Identity({before})" for name, before in zip(chain, chain[1:])]
+        nodes = [f"{name}=Reshape(X,Q)" for name in made] + [f"{name}=Identity({before})" for name, before in itertools.pairwise(chain)]
         nodes += [f"{chain[-1]}=Constant<value_ints=[2,3]>()", f"Y=Sum({','.join(made)})"]
         text = '<ir_version:10,opset_import:["":18]>\ng(float[6] X)=>(float[2,3] Y,int64[2] Q){\n' + "\n".join(nodes) + "\n}\n"
         self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
