@@ -28,14 +28,15 @@ class AskedAgainTest(PromiseTest):
         """What follows such an If is tried with each of its branches: the body is visited first where nothing is kept."""
         branches = "\n".join(f"r{i} = If (b{i}) <then_branch = t () => (p) {{ p = Identity (x) }}, else_branch = e () => (q) {{ q = Unsqueeze (x, A) }}>" for i in range(8))
         known = f"<int64[{','.join('1' * 29_000)}] w = {{1}}>"
-        for level in range(3):
-            inner = "o0 = Add (c0, i0)" if level == 0 else f"z{level} = Loop (T, , c{level}) <body = {inner}> o{level} = Add (z{level}, i{level})"
-            inner = f"b (i{level}, k{level}, c{level}) => (k{level}, o{level}) {known if level == 0 else ''} {{ {inner} }}"
+        body = f"b (i0, k0, c0) => (k0, o0) {known} {{ o0 = Add (c0, i0) }}"
+        for level in (1, 2):
+            nodes = f"z{level} = Loop (T, , c{level}) <body = {body}> o{level} = Add (z{level}, i{level})"
+            body = f"b (i{level}, k{level}, c{level}) => (k{level}, o{level}) {{ {nodes} }}"
         inputs = ", ".join(f"bool b{i}" for i in range(8))
         text = f"""<ir_version: 10, opset_import: ["" : 18]>
 g (float[2, 3] x, int64 s, {inputs}) => (y, {", ".join(f"r{i}" for i in range(8))}) <int64 T = {{16}}, int64[1] A = {{0}}> {{
 {branches}
-y = Loop (T, , s) <body = {inner}>
+y = Loop (T, , s) <body = {body}>
 }}
 """
         self.run_within_promise(text.encode(), "check", "contract", name="m.onnxtxt")
