@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,12 +48,9 @@ def by_function(rows, base):
 
 
 def names_of(program, addresses):
-    tool = shutil.which("llvm-symbolizer-22") or shutil.which("llvm-symbolizer")
-    if tool is None:
-        return [(hex(address), "") for address in addresses]
-    asked = "\n".join(hex(address) for address in addresses)
-    said = subprocess.run([tool, f"--obj={program}", "--no-inlines", "--functions=linkage", "--demangle"], input=asked, capture_output=True, text=True, check=True).stdout
-    return [(name, place.rsplit(":", 1)[0]) for name, place in (part.split("\n")[:2] for part in said.strip().split("\n\n"))]
+    """A function and its first line, of each address."""
+    said = subprocess.run(["addr2line", "-f", "-C", "-e", program, *map(hex, addresses)], capture_output=True, text=True, check=True).stdout.splitlines()
+    return list(zip(said[::2], said[1::2], strict=True))
 
 
 def main():
