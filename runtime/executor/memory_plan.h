@@ -32,12 +32,14 @@ constexpr std::uint64_t offset_within(std::uint64_t used, std::uint64_t bytes) {
   return bytes >= kLargeValue ? (used + kLargeStep - 1) / kLargeStep * kLargeStep : used;
 }
 
+/// About 0.1 s.
+inline constexpr std::size_t kMostPairs = 50'000'000;
+
 /// Values that live at one moment do not overlap. Finding the smallest block is NP-hard: several orders are placed
 /// greedily, each value into the smallest gap that takes it, and what ends up on top is moved to the front a few times.
 /// More than 16,384 values are placed once, in the order in which they begin.
 /// Deterministic. A largest live set of more than 2^58 bytes is reported, and nothing placed. Orders are tried as far
-/// as `pairs_left` reaches, of which each takes its square: about 0.1 s in all where several graphs share kMostPairs.
-inline constexpr std::size_t kMostPairs = 50'000'000;
+/// as `pairs_left` reaches, of which each takes the square of its length; several graphs share kMostPairs.
 MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes, std::size_t& pairs_left);
 inline MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes) {
   std::size_t pairs_left = kMostPairs;
