@@ -86,6 +86,22 @@ TEST(MemoryPlans, RandomLifetimesTakeLittleMoreThanTheLargestLiveSet) {
   RecordProperty("worst_ratio", std::to_string(worst));
 }
 
+TEST(MemoryPlans, SeveralGraphsShareTheirPairs) {
+  std::mt19937 random(3);
+  std::vector<MemoryLifetime> values;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const std::size_t first = random() % 100;
+    values.push_back({1 + random() % (1 << 20), first, first + random() % 20});
+  }
+  const std::size_t once = values.size() * values.size();
+  std::size_t pairs_left = 3 * once;
+  expect_disjoint(values, plan_memory(values, pairs_left));
+  EXPECT_EQ(pairs_left, 0U);
+  // The next graph is placed all the same, in one order.
+  expect_disjoint(values, plan_memory(values, pairs_left));
+  EXPECT_EQ(pairs_left, 0U);
+}
+
 TEST(MemoryPlans, ManyValuesArePlacedWithoutComparingPairs) {
   std::mt19937 random(1);
   const auto draw = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
