@@ -5,12 +5,15 @@
 #include <limits>
 #include <unordered_set>
 
+#include "base/allocations.h"
+
 namespace tensorlint {
 
 /// The work done for one input, and the memory that is kept for it: counted where they are done and taken, never timed,
 /// so that the same input ends at the same point wherever it is checked. Stores of facts charge it, and each step of a
-/// Walk (base/walk.h), which rules get instead of a model's lists; who uses them need not. Past its allowance facts
-/// are unknown (Unknown::kBudget, dataflow::Gap::kBudget), walks end, and reports say that they are partial.
+/// Walk (base/walk.h), which rules get instead of a model's lists; who uses them need not. Behind them stands the heap:
+/// what no store counted is seen where it is allocated, in the thread that made the meter. Past its allowance facts are
+/// unknown (Unknown::kBudget, dataflow::Gap::kBudget), walks end, and reports say that they are partial.
 class Meter {
  public:
   /// Steps of some 10 ns. Models that people write take less than a tenth: the rest is for bodies and calls that are
@@ -18,6 +21,9 @@ class Meter {
   static constexpr std::uint64_t kStepsAtLeast = std::uint64_t{40} << 20, kStepsPerByte = 256;
   /// Of what SECURITY.md allows, the reader takes most.
   static constexpr std::uint64_t kMemoryAtLeast = std::uint64_t{24} << 20, kMemoryPerByte = 4;
+  /// Allocations may take this part of the steps. Ordinary work takes a fifteenth of it: more are loops that charge too
+  /// little, whose other work is then as much again.
+  static constexpr std::uint64_t kHeapPart = 8;
   /// Of tables among the weights that are read, for their range or by a rule: pages of the file, which stay in memory.
   static constexpr std::uint64_t kTablesAtLeast = std::uint64_t{16} << 20, kTablesPerByte = 4;
   /// A link of a page of `d/../` makes thousands of calls of the system, and each goes through all folders of its path:
@@ -63,7 +69,9 @@ class Meter {
   /// No more is to be done: what is not proven by now stays unknown. Once true it stays so, until reports begin.
   bool is_spent() const {
     return steps_ + kept_back(steps_allowed_) >= steps_allowed_ ||
-           most_memory_ + kept_back(memory_allowed_) >= memory_allowed_;
+           heap_steps() + kept_back(heap_steps_allowed()) >= heap_steps_allowed() ||
+           most_memory_ + kept_back(memory_allowed_) >= memory_allowed_ ||
+           most_heap() + kept_back(memory_allowed_) >= memory_allowed_;
   }
   /// What was found may be reported although the search has ended: a quarter of the allowance is kept back until then.
   void begin_reports() {
@@ -77,6 +85,15 @@ class Meter {
   std::uint64_t steps_allowed() const { return steps_allowed_; }
   std::uint64_t most_memory() const { return most_memory_; }
   std::uint64_t memory_allowed() const { return memory_allowed_; }
+  /// 0 in programs that do not count allocations.
+  std::uint64_t heap_steps() const { return allocations.steps - heap_at_first_.steps; }
+  std::uint64_t heap_steps_allowed() const { return steps_allowed_ / kHeapPart; }
+  /// The most that was seen whenever somebody asked whether the meter is spent, which never becomes less.
+  std::uint64_t most_heap() const {
+    const std::int64_t heap = allocations.live - heap_at_first_.live;
+    if (heap > most_heap_) most_heap_ = heap;
+    return static_cast<std::uint64_t>(most_heap_);
+  }
 
  private:
   std::uint64_t kept_back(std::uint64_t allowance) const { return is_reporting_ ? 0 : allowance / 4; }
@@ -84,6 +101,8 @@ class Meter {
   std::uint64_t steps_ = 0, memory_ = 0, most_memory_ = 0;
   std::uint64_t steps_allowed_ = std::numeric_limits<std::uint64_t>::max(),
                 memory_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  Allocations heap_at_first_ = allocations;
+  mutable std::int64_t most_heap_ = 0;
   std::uint64_t table_bytes_ = 0, tables_allowed_ = std::numeric_limits<std::uint64_t>::max();
   std::unordered_set<const void*> tables_;
   std::uint32_t lookups_ = 0;

@@ -142,7 +142,13 @@ void Checker::check_model(std::size_t input, const InputSettings& settings, find
   report.gone = results.gone;
   report.is_partial = results.is_partial;
   const Meter& meter = pipeline.results().meter();
-  report.work = {meter.steps(), meter.steps_allowed(), meter.most_memory(), meter.memory_allowed()};
+  report.work = {.steps = meter.steps(),
+                 .steps_allowed = meter.steps_allowed(),
+                 .heap_steps = meter.heap_steps(),
+                 .heap_steps_allowed = meter.heap_steps_allowed(),
+                 .memory = meter.most_memory(),
+                 .heap = meter.most_heap(),
+                 .memory_allowed = meter.memory_allowed()};
   if (written_ != nullptr) write_into_baseline(report);
   if (settings.config != nullptr) {
     suppressions_.note(input, *settings.config, settings, results);

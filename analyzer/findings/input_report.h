@@ -44,7 +44,8 @@ struct InputReport {
   } seconds;
   std::uint64_t peak_rss_bytes = 0;  ///< of the process so far
   struct Work {
-    std::uint64_t steps = 0, steps_allowed = 0, memory = 0, memory_allowed = 0;
+    std::uint64_t steps = 0, steps_allowed = 0, heap_steps = 0, heap_steps_allowed = 0;
+    std::uint64_t memory = 0, heap = 0, memory_allowed = 0;
   } work;  ///< of the input's meter
 
   /// In words, for people; empty where all was examined.

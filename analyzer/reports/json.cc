@@ -134,7 +134,10 @@ Json to_json(const findings::InputReport& input, bool timings) {
     json["peak_rss_bytes"] = input.peak_rss_bytes;
     json["work"] = {{"steps", input.work.steps},
                     {"steps_allowed", input.work.steps_allowed},
+                    {"heap_steps", input.work.heap_steps},
+                    {"heap_steps_allowed", input.work.heap_steps_allowed},
                     {"memory", input.work.memory},
+                    {"heap", input.work.heap},
                     {"memory_allowed", input.work.memory_allowed}};
   }
   return json;

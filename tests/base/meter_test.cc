@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 namespace tensorlint {
 namespace {
 
@@ -68,6 +72,65 @@ TEST(Meter, CountsTheMostMemoryOfStores) {
     EXPECT_TRUE(meter.is_spent());
   }
   EXPECT_TRUE(meter.is_spent()) << "what was given up does not come back";
+}
+
+const void* volatile read_by_nobody;  // else a compiler may leave out what it points to
+
+/// What this program takes from the heap is counted, other than under sanitizers.
+bool counts_allocations() {
+  const std::uint64_t before = allocations.steps;
+  const std::vector<char> taken(1);
+  read_by_nobody = taken.data();
+  return allocations.steps > before;
+}
+
+TEST(Meter, SeesMemoryThatNoStoreCounts) {
+  if (!counts_allocations()) GTEST_SKIP() << "sanitizers have an operator new of their own";
+  const Meter meter(1), everything;
+  {
+    const std::vector<char> most(meter.memory_allowed() / 2);
+    EXPECT_FALSE(meter.is_spent());
+    const std::vector<char> more(meter.memory_allowed() / 4);
+    read_by_nobody = most.data();
+    read_by_nobody = more.data();
+    EXPECT_TRUE(meter.is_spent());
+    EXPECT_FALSE(everything.is_spent());
+  }
+  EXPECT_TRUE(meter.is_spent()) << "what was given up does not come back";
+  EXPECT_FALSE(Meter(1).is_spent()) << "what was taken before is another's";
+}
+
+TEST(Meter, ChargesAllocationsThatNobodyCharges) {
+  if (!counts_allocations()) GTEST_SKIP() << "sanitizers have an operator new of their own";
+  Meter meter(1);
+  std::uint64_t allocated = 0;
+  while (!meter.is_spent()) {
+    const std::vector<char> taken(++allocated % 100 + 1);
+    read_by_nobody = taken.data();
+    ASSERT_LT(allocated, meter.heap_steps_allowed());
+  }
+  EXPECT_GT(allocated, meter.heap_steps_allowed() / 8);
+  EXPECT_EQ(meter.steps(), 0U);
+  EXPECT_GE(meter.heap_steps(), meter.heap_steps_allowed() / 4 * 3);
+  meter.begin_reports();
+  EXPECT_FALSE(meter.is_spent());
+  EXPECT_TRUE(meter.is_partial());
+}
+
+TEST(Meter, ForgetsMemoryThatIsGivenBack) {
+  const Meter meter(1);
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<char> taken(meter.memory_allowed() / 2);
+    EXPECT_FALSE(meter.is_spent());
+  }
+  struct alignas(256) Wide {
+    char bytes[256];
+  };
+  for (std::uint64_t i = 0; i < meter.memory_allowed() / 1000; ++i) {
+    const auto aligned = std::make_unique<Wide>();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned.get()) % alignof(Wide), 0U);
+  }
+  EXPECT_FALSE(meter.is_spent());
 }
 
 }  // namespace

@@ -176,6 +176,10 @@ class WorkTest(unittest.TestCase):
         self.assertNotIn("partial", entry)
         self.assertLess(entry["work"]["steps"], entry["work"]["steps_allowed"] / 50)
         self.assertLess(entry["work"]["memory"], entry["work"]["memory_allowed"] / 50)
+        self.assertLess(entry["work"]["heap"], entry["work"]["memory_allowed"] / 20)
+        self.assertGreater(entry["work"]["heap"], entry["work"]["memory"], "the program counts what no store does")
+        self.assertLess(entry["work"]["heap_steps"], entry["work"]["heap_steps_allowed"] / 20)
+        self.assertGreater(entry["work"]["heap_steps"], 2000)
 
     def test_long_names_of_extents(self):
         """Each name of a kilobyte stands in the shape of each value."""
