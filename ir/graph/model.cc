@@ -11,6 +11,12 @@
 namespace tensorlint {
 
 const Attribute* Model::attribute(const Node& node, std::string_view name) const {
+  if (node.attribute_count > kFewAttributes && node.first_attribute < attributes_by_name.size()) {
+    const auto name_of_number = [this](std::uint32_t number) { return attribute_list[number].name; };
+    const auto sorted = std::span(attributes_by_name).subspan(node.first_attribute, node.attribute_count);
+    const auto found = std::ranges::lower_bound(sorted, name, {}, name_of_number);
+    return found != sorted.end() && name_of_number(*found) == name ? &attribute_list[*found] : nullptr;
+  }
   for (const Attribute& attribute : attributes(node))
     if (attribute.name == name) return &attribute;
   return nullptr;

@@ -34,8 +34,9 @@ struct Model {
   IdVector<OperatorId, Operator> operators;
   std::vector<ValueId> operand_list, result_list;
   std::vector<Attribute> attribute_list;
-  std::vector<StructureFault> faults;  ///< capped at 1,000 per graph
-  std::vector<Comment> comments;       ///< of a model in text, in file order
+  std::vector<std::uint32_t> attributes_by_name;  ///< empty, or beside attribute_list: those of wide nodes, sorted
+  std::vector<StructureFault> faults;             ///< capped at 1,000 per graph
+  std::vector<Comment> comments;                  ///< of a model in text, in file order
   std::unique_ptr<Provenance> provenance;
 
   const Graph& graph(GraphId id) const { return graphs[id]; }
@@ -51,7 +52,10 @@ struct Model {
   std::span<const Attribute> attributes(const Node& node) const {
     return std::span(attribute_list).subspan(node.first_attribute, node.attribute_count);
   }
+  /// The first one of that name; null where there is none.
   const Attribute* attribute(const Node& node, std::string_view name) const;
+  /// Nodes with more are wide: any number of readers may ask one of thousands for an attribute.
+  static constexpr std::uint32_t kFewAttributes = 16;
   std::string_view text(NameId name) const { return names.text(static_cast<std::uint32_t>(name)); }
   std::string_view name_of(ValueId id) const { return text(value(id).name); }
   NodeId id_of(const Node& node) const { return static_cast<NodeId>(&node - nodes.data()); }

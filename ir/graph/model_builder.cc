@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <numeric>
 
 namespace tensorlint {
 namespace {
@@ -371,12 +372,28 @@ struct ModelBuilder::FunctionIndex {
   FlatMap graphs;
 };
 
+namespace {
+
+void sort_attributes(Model& model) {
+  for (const Node& node : model.nodes) {
+    if (node.attribute_count <= Model::kFewAttributes) continue;
+    std::vector<std::uint32_t>& all = model.attributes_by_name;
+    all.resize(model.attribute_list.size());
+    const auto own = std::span(all).subspan(node.first_attribute, node.attribute_count);
+    std::iota(own.begin(), own.end(), node.first_attribute);
+    std::ranges::stable_sort(own, {}, [&](std::uint32_t number) { return model.attribute_list[number].name; });
+  }
+}
+
+}  // namespace
+
 Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   resolve_operands();
   apply_declarations();
   resolve_operators(index_functions());
   find_shadowing_names(*this, model_);
+  sort_attributes(model_);
   return std::move(model_);
 }
 

@@ -43,6 +43,8 @@ std::string quoted(std::string_view text);
 class Lexer {
  public:
   explicit Lexer(std::string_view text);
+  /// From a token's beginning: what stands before it is not read.
+  Lexer(std::string_view text, const Position& begin) : text_(text) { seek(begin); }
 
   const Token& peek() const { return token_; }
   Token take() {

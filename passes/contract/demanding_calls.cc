@@ -105,18 +105,20 @@ class DemandingCalls {
   /// Each open extent of the shape is one of a result as often, or an element.
   bool keeps(std::span<const ValueId> results, ShapeId shape) const {
     const std::span<const Dim> dims = facts_.dims_of(shape);
-    facts_.meter().charge(dims.size() * dims.size() * results.size() / 4);
     return std::ranges::all_of(dims, [&](Dim dim) {
-      return !is_open(dim) || std::ranges::any_of(results, [&](ValueId result) {
-        return has(result, dim, std::ranges::count(dims, dim));
-      });
+      if (!is_open(dim) || facts_.meter().is_spent()) return true;
+      facts_.meter().charge(1 + dims.size() / 4);
+      const std::ptrdiff_t times = std::ranges::count(dims, dim);
+      return std::ranges::any_of(results, [&](ValueId result) { return has(result, dim, times); });
     });
   }
   bool has(ValueId result, Dim dim, std::ptrdiff_t times) const {
     if (result == ValueId::kAbsent) return false;
     const Fact& fact = analysis_.fact(result);
-    if (std::ranges::count(facts_.dims_of(fact.shape), dim) >= times) return true;
+    const std::span<const Dim> dims = facts_.dims_of(fact.shape);
     const Content* content = facts_.content(fact.content);
+    facts_.meter().charge(2 + (dims.size() + (content != nullptr ? content->integers.size() : 0)) / 4);
+    if (std::ranges::count(dims, dim) >= times) return true;
     return content != nullptr && std::ranges::find(content->integers, dim) != content->integers.end();
   }
 

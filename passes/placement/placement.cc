@@ -33,11 +33,17 @@ dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId v
   const int number = at == names.end() ? -1 : static_cast<int>(at - names.begin());
   if (number < 0 || devices_.empty()) return {value, model.value(value).producer};
   const auto on_device = [&](ValueId candidate) { return candidate != ValueId::kAbsent && on(candidate, number); };
-  // Walks from body to body: bounded, since carried values lead back to themselves.
+  // Walks from body to body. Carried values lead back to themselves: it ends where it meets the value again that it
+  // had after the largest power of two of steps (Brent 1980).
   Meter& meter = analysis.facts().meter();
-  for (std::size_t steps = 0; steps < 10'000 && !meter.is_spent(); ++steps) {
-    constexpr std::uint64_t kStepsOfValue = 4;
+  ValueId met_again = ValueId::kAbsent;
+  for (std::size_t steps = 1, power = 1; steps < 10'000 && !meter.is_spent() && value != met_again; ++steps) {
+    constexpr std::uint64_t kStepsOfValue = 16;
     meter.charge(kStepsOfValue);
+    if (steps == power) {
+      met_again = value;
+      power *= 2;
+    }
     const Value& self = model.value(value);
     if (self.origin != ValueOrigin::kNode) {
       const Graph& graph = model.graph(self.graph);

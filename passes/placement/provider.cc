@@ -202,6 +202,7 @@ MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node
   if (known == provider.kernels.end()) return {.kind = MissingKernel::Kind::kOperator};
   if (op.schema == nullptr) return {};  // a custom operator by its name alone
   MissingKernel missing{.kind = MissingKernel::Kind::kVersion};
+  analysis.meter().charge(known->second.size());
   for (const ProviderKernel& kernel : known->second)
     missing.newest = std::max({missing.newest, kernel.since, kernel.until});
   for (const ProviderKernel& kernel : known->second) {

@@ -98,7 +98,9 @@ class ReversedScanOutput : public Rule {
                           ValueId value) {
     const Model& model = call.model();
     for (std::size_t step = 0; step < kMaxValues && value != ValueId::kAbsent; ++step) {
-      call.facts().meter().charge(1 + region.scanned);
+      constexpr std::uint64_t kStepsOfNode = 16;
+      call.facts().meter().charge(kStepsOfNode + region.scanned);
+      if (call.facts().meter().is_spent()) return false;
       for (std::size_t i = 0; i < region.scanned; ++i)
         if (call.operand(region.scanned_operand(i)).value() == value) return axes.input(i) == axes.output(k);
       const NodeId node = model.value(value).producer;

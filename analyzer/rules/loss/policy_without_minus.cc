@@ -63,14 +63,16 @@ class PolicyWithoutMinus : public Rule {
                                                         "advantage", "advantages", "adv", "advs"};
     constexpr std::array<std::string_view, 7> kOpposite{"neg",   "negative", "minus", "cost",
                                                         "costs", "penalty",  "regret"};
+    constexpr std::size_t kShortest = 3, kLongest = 10;  // of these words
     bool found = false;
     for (std::size_t at = 0; at <= name.size();) {
       const std::size_t end = std::min(name.find('_', at), name.size());
       const std::string_view part = name.substr(at, end - at);
       const auto is_part = [&](std::string_view word) { return part.size() == word.size() && has_ending(part, word); };
+      at = end + 1;
+      if (part.size() < kShortest || part.size() > kLongest) continue;
       if (std::ranges::any_of(kOpposite, is_part)) return false;
       found = found || std::ranges::any_of(kRewards, is_part);
-      at = end + 1;
     }
     return found;
   }

@@ -66,8 +66,9 @@ class PositiveAndNegativeExchanged : public Rule {
   static constexpr std::array<std::string_view, 13> kNegative{
       "neg",       "negative",   "negatives", "other",     "others",     "different", "dissimilar",
       "unsimilar", "mismatched", "unmatched", "unrelated", "irrelevant", "impostor"};
+  static constexpr std::size_t kShortest = 3, kLongest = 10;  ///< of these words
   static bool is_among(std::span<const std::string_view> words, std::string_view word) {
-    return std::ranges::find(words, word) != words.end();
+    return word.size() >= kShortest && word.size() <= kLongest && std::ranges::find(words, word) != words.end();
   }
 
   /// By a part of the name between underscores.

@@ -53,19 +53,18 @@ class Proposal {
     if (violation.first == violation.second) return;
     const ops::DeviceSignature roles = placement::device_signature(model_, model_.op(model_.node(node_)));
     target_ = best_target(roles, operands);
+    std::map<ValueId, std::size_t> numbers;
     for (std::uint32_t i = 0; i < operands.size() && !target_.empty(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
-      const std::vector<std::string> devices = placement_.devices(operands[i]);
+      if (analysis_.meter().is_spent()) return;  // the finding is dropped
+      const std::vector<std::string> devices = devices_of(operands[i]);
       if (devices.empty() || is_only_on(devices, target_)) continue;
       if (roles.is_host(i) &&
           std::ranges::all_of(devices, [&](const std::string& device) { return device == target_ || device == "cpu"; }))
         continue;
-      const auto known = std::ranges::find(moves_, operands[i], &Move::value);
-      if (known != moves_.end()) {
-        known->operands.push_back(i);
-      } else {
-        moves_.push_back({operands[i], {i}});
-      }
+      const auto [known, is_new] = numbers.emplace(operands[i], moves_.size());
+      if (is_new) moves_.push_back({operands[i], {}});
+      moves_[known->second].operands.push_back(i);
     }
   }
 
@@ -81,18 +80,27 @@ class Proposal {
   }
 
  private:
+  /// Their names are made and sorted each time.
+  std::vector<std::string> devices_of(ValueId value) const {
+    constexpr std::uint64_t kStepsOfName = 16;
+    std::vector<std::string> devices = placement_.devices(value);
+    analysis_.meter().charge(kStepsOfName * (1 + devices.size()));
+    return devices;
+  }
+
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
   std::string best_target(const ops::DeviceSignature& roles, std::span<const ValueId> operands) const {
     if (const int tag = placement_.sources().node(node_); tag != placement::DeviceSources::kUnplaced)
       return placement_.sources().name(tag);
     std::vector<std::pair<std::string, int>> votes;  // in the order of the operands
-    for (std::size_t i = 0; i < operands.size(); ++i) {
+    std::map<std::string, std::size_t> numbers;
+    for (std::size_t i = 0; i < operands.size() && !analysis_.meter().is_spent(); ++i) {
       if (operands[i] == ValueId::kAbsent || roles.is_host(i)) continue;
-      const std::vector<std::string> devices = placement_.devices(operands[i]);
+      const std::vector<std::string> devices = devices_of(operands[i]);
       for (const std::string& device : devices) {
-        auto known = std::ranges::find(votes, device, &std::pair<std::string, int>::first);
-        if (known == votes.end()) known = votes.insert(votes.end(), {device, 0});
-        known->second += devices.size() == 1 ? 1 : 0;
+        const auto [known, is_new] = numbers.emplace(device, votes.size());
+        if (is_new) votes.emplace_back(device, 0);
+        votes[known->second].second += devices.size() == 1 ? 1 : 0;
       }
     }
     const auto rank = [](const std::pair<std::string, int>& vote) {

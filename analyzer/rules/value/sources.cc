@@ -305,10 +305,11 @@ bool is_drawn(const Expressions& expressions, ValueId value) {
 }
 
 std::string_view telling_name(const dataflow::Analysis& analysis, ValueId value) {
-  constexpr std::size_t kLongest = 256, kLettersPerStep = 8;
+  // Its parts are compared with lists of words.
+  constexpr std::size_t kLongest = 256;
   const std::string_view name = analysis.model().name_of(value);
   if (name.size() > kLongest) return {};
-  analysis.meter().charge(1 + name.size() / kLettersPerStep);
+  analysis.meter().charge(1 + name.size());
   return name;
 }
 

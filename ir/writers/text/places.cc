@@ -19,11 +19,7 @@ std::size_t TextPlaces::end_of(const Token& token) const {
          (token.kind == TokenKind::kString ? 1 : 0);
 }
 
-Lexer TextPlaces::at(const Position& position) const {
-  Lexer lexer(file_);
-  lexer.seek(position);
-  return lexer;
-}
+Lexer TextPlaces::at(const Position& position) const { return Lexer(file_, position); }
 
 std::optional<std::size_t> TextPlaces::skip(Lexer& lexer) const {
   int depth = 0;
