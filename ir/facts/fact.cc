@@ -180,7 +180,9 @@ ContentId FactStore::intern_content(Content content) {
 
 const Content* FactStore::content(ContentId content) const {
   if (content == ContentId::kNone) return nullptr;
-  return &impl_->contents[static_cast<std::uint32_t>(content) - 1];
+  const Content& known = impl_->contents[static_cast<std::uint32_t>(content) - 1];
+  meter().charge(known.size() / 4);
+  return &known;
 }
 
 FactId FactStore::intern(const Fact& fact) {

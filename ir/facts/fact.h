@@ -100,7 +100,7 @@ class FactStore {
 
   /// kNone when there are more than kMaxContent elements, or when nothing is known of any.
   ContentId intern_content(Content content);
-  /// The content, nullptr for kNone. Stable.
+  /// The content, nullptr for kNone. Stable. Whoever asks is charged for reading it once.
   const Content* content(ContentId content) const;
 
   FactId intern(const Fact& fact);
