@@ -30,6 +30,8 @@ namespace tensorlint::plugins {
 namespace {
 
 constexpr int kDevices = 2;
+/// Drivers take about as much, too, before the host has to wait.
+constexpr std::size_t kMostQueued = 1024;
 constexpr unsigned char kRed = 0xa7;
 constexpr std::size_t kAlignment = 16;  // of the widest access of a kernel
 
@@ -447,7 +449,14 @@ class EmulatedDevice {
                                 .values = std::move(values),
                                 .run = std::move(run),
                                 .recording = 0});
-    return 0;
+    // Each holds its request, and pages of values that have ended.
+    return queued() <= kMostQueued ? 0 : work_until([&] { return queued() <= kMostQueued / 2; });
+  }
+
+  std::size_t queued() const {
+    std::size_t works = 0;
+    for (const std::deque<Work>& stream : streams_) works += stream.size();
+    return works;
   }
 
   bool is_ready(const Work& work) const { return work.kind != Work::Kind::kWait || !pending_.contains(work.recording); }
