@@ -16,8 +16,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 58;
 /// Placements that are tried: so many pairs of values are compared, about 0.1 s, 48 times the top is moved, and 256
 /// orders are drawn.
 constexpr std::size_t kMostMoves = 48, kMostBlurred = 256;
-/// Of more values no pairs are compared.
-constexpr std::size_t kMostPaired = 16'384;
+/// So few values are placed by pairs whatever is left: some microseconds for each of them.
+constexpr std::size_t kFewValues = 1024;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) { return (bytes + step - 1) / step * step; }
 
@@ -168,7 +168,7 @@ MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes, std::size_t& p
   find_largest_live_set(lifetimes, plan);
   plan.bytes = plan.live_bytes;
   if (plan.live_bytes > kMostBytes) return plan;
-  if (lifetimes.size() > kMostPaired) {
+  if (lifetimes.size() > kFewValues && lifetimes.size() * lifetimes.size() > pairs_left) {
     GapPlacer(lifetimes).place(plan);
     return plan;
   }

@@ -37,9 +37,9 @@ inline constexpr std::size_t kMostPairs = 50'000'000;
 
 /// Values that live at one moment do not overlap. Finding the smallest block is NP-hard: several orders are placed
 /// greedily, each value into the smallest gap that takes it, and what ends up on top is moved to the front a few times.
-/// More than 16,384 values are placed once, in the order in which they begin.
 /// Deterministic. A largest live set of more than 2^58 bytes is reported, and nothing placed. Orders are tried as far
-/// as `pairs_left` reaches, of which each takes the square of its length; several graphs share kMostPairs.
+/// as `pairs_left` reaches, of which each takes the square of its length; several graphs share kMostPairs. More
+/// than 1,024 values for which it does not reach are placed once, in the order in which they begin.
 MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes, std::size_t& pairs_left);
 inline MemoryPlan plan_memory(std::span<const MemoryLifetime> lifetimes) {
   std::size_t pairs_left = kMostPairs;
