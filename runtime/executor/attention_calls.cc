@@ -372,7 +372,9 @@ bool KernelMatcher::add_attention_call(ValueId result, std::vector<ValueId> oper
   if (request.mask_kind == kernels::AttentionMask::kAdded) kernel += ", mask added";
   if (request.mask_kind == kernels::AttentionMask::kKeeps || request.mask_kind == kernels::AttentionMask::kDrops)
     kernel += ", mask selects";
-  KernelCall call{.kernel = std::move(kernel), .results = {{.value = result}}, .request = request};
+  KernelCall call{.kernel = std::move(kernel),
+                  .results = {{.value = result}},
+                  .request = std::make_shared<const kernels::Attention>(request)};
   for (const ValueId operand : operands) call.operands.push_back({.value = operand});
   call.operands.resize(4);
   return complete(std::move(call), operands, formula);

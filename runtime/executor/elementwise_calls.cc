@@ -12,23 +12,6 @@ namespace tensorlint::runtime {
 
 using kernels::ElementOp;
 
-/// An element by element operator as a function of the kernel.
-struct KernelMatcher::ElementNode {
-  /// A value, or a number.
-  struct Argument {
-    ValueId value = ValueId::kAbsent;
-    double number = 0;
-  };
-
-  NodeId node = NodeId::kNone;
-  ElementOp op = ElementOp::kCast;
-  std::vector<Argument> arguments;  ///< more than two of a function of two: one after the other
-  double alpha = 0, beta = 0;
-  unsigned classes = 0;  ///< bits of the classes that compute it
-  unsigned as_root = 0;  ///< those that do so only where they end with it: the result is converted to its dtype
-  unsigned as_leaf = 0;  ///< those that do so only where they begin with it: operands are converted from theirs
-};
-
 struct KernelMatcher::ElementProgram {
   kernels::Elementwise request;
   Extents extents;
@@ -161,10 +144,31 @@ template <typename Holds>
 bool KernelMatcher::all_integers(ValueId value, const Holds& holds_for) const {
   const Content* const content = analysis_.facts().content(analysis_.fact(value).content);
   if (content == nullptr || content->size() == 0) return false;
+  analysis_.meter().charge(content->size());
   return std::ranges::all_of(content->integers, [&](Dim dim) {
     const auto constant = analysis_.facts().dims().as_constant(dim);
     return constant && holds_for(*constant);
   });
+}
+
+ElementwiseCall::ElementwiseCall(const kernels::Elementwise& request)
+    : compute(request.compute),
+      result_dtype(request.result_dtype),
+      extents(request.extents, request.extents + request.rank),
+      operands(request.operands, request.operands + request.operand_count),
+      steps(request.steps, request.steps + request.step_count) {}
+
+kernels::Elementwise ElementwiseCall::request() const {
+  kernels::Elementwise whole;
+  whole.compute = compute;
+  whole.result_dtype = result_dtype;
+  whole.rank = static_cast<int>(extents.size());
+  std::ranges::copy(extents, whole.extents);
+  whole.operand_count = static_cast<int>(operands.size());
+  std::ranges::copy(operands, whole.operands);
+  whole.step_count = static_cast<int>(steps.size());
+  std::ranges::copy(steps, whole.steps);
+  return whole;
 }
 
 bool KernelMatcher::refers_to_call(NodeId node) const {
@@ -172,8 +176,21 @@ bool KernelMatcher::refers_to_call(NodeId node) const {
                              [](const Attribute& attribute) { return !attribute.reference.empty(); });
 }
 
-std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId node) {
-  if (node == NodeId::kNone || is_taken(node) || !registered_[node]) return std::nullopt;
+std::size_t KernelMatcher::ElementNode::steps() const {
+  return kernels::arity_of(op) == 2 ? std::max<std::size_t>(arguments.size(), 2) - 1 : 1;
+}
+
+const KernelMatcher::ElementNode* KernelMatcher::element_node(NodeId node) {
+  if (node == NodeId::kNone || is_taken(node) || !registered_[node]) return nullptr;
+  if (!is_described_[node]) {
+    is_described_[node] = true;
+    if (std::optional<ElementNode> described = describe(node)) element_nodes_.emplace(node, *std::move(described));
+  }
+  const auto found = element_nodes_.find(node);
+  return found == element_nodes_.end() ? nullptr : &found->second;
+}
+
+std::optional<KernelMatcher::ElementNode> KernelMatcher::describe(NodeId node) {
   const Operator& op = model_.op(model_.node(node));
   const auto known = std::ranges::find(kOperators, model_.text(op.name), &ElementOperator::name);
   if (known == std::end(kOperators)) return std::nullopt;
@@ -189,6 +206,7 @@ std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId nod
   if (shape->size() > kernels::kMaxElementRank)
     return refuse(fmt::format("its result has more than {} axes", kernels::kMaxElementRank));
   const auto operands = model_.operands(model_.node(node));
+  analysis_.meter().charge(16 + 8 * operands.size());
   const bool is_float_result = DTypeSet::floats().contains(*type);
   if (!is_float_result && analysis_.fact(result).content != ContentId::kNone)
     return refuse("its elements are known before the run");
@@ -335,8 +353,9 @@ void KernelMatcher::add_elementwise() {
     if (analysis_.is_visited(node)) latest_first.push_back(node);
   std::ranges::reverse(latest_first);
   for (const NodeId node : latest_first) {
-    const std::optional<ElementNode> root = element_node(node);
-    if (!root) continue;
+    if (is_spent()) return;
+    const ElementNode* const root = element_node(node);
+    if (root == nullptr) continue;
     // What truth values are computed as is what most of what comes before is computed as.
     ElementClass computed = ElementClass::kFloat;
     const unsigned possible = root->classes | root->as_root;
@@ -344,8 +363,8 @@ void KernelMatcher::add_elementwise() {
       computed = static_cast<ElementClass>(std::countr_zero(possible));
     } else {
       for (const ElementNode::Argument& argument : root->arguments)
-        if (const auto before = element_node(expressions_.producer(argument.value));
-            before && before->classes != 0 && before->classes != kEveryClass)
+        if (const ElementNode* const before = element_node(expressions_.producer(argument.value));
+            before != nullptr && before->classes != 0 && before->classes != kEveryClass)
           computed = static_cast<ElementClass>(std::countr_zero(before->classes));
     }
     add_program(*root, computed);
@@ -360,18 +379,24 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
   // What comes before, as long as nothing else reads it.
   std::vector<NodeId> open{root.node};
   while (!open.empty()) {
-    const std::optional<ElementNode> reader = element_node(open.back());
+    const ElementNode* const reader = element_node(open.back());
     open.pop_back();
-    if (!reader || (reader->node != root.node && (reader->classes & bit(computed)) == 0)) continue;
+    if (reader == nullptr || (reader->node != root.node && (reader->classes & bit(computed)) == 0)) continue;
+    std::set<ValueId> seen;
     for (const ElementNode::Argument& argument : reader->arguments) {
+      analysis_.meter().charge(16);
+      if (!seen.insert(argument.value).second) continue;
       const NodeId before = expressions_.producer(argument.value);
       if (before == NodeId::kNone || members.contains(before) || readers_.is_output(argument.value)) continue;
       if (model_.node(before).graph != model_.node(root.node).graph) continue;  // which this body reads
       if (is_elsewhere(before, root.node)) continue;
-      if (!std::ranges::all_of(readers_.of(argument.value), [&](NodeId node) { return members.contains(node); }))
+      if (!std::ranges::all_of(readers_.of(argument.value), [&](NodeId node) {
+            analysis_.meter().charge(4);
+            return members.contains(node);
+          }))
         continue;  // tried again from its last reader
-      const std::optional<ElementNode> element = element_node(before);
-      if (!element || ((element->classes | element->as_leaf) & bit(computed)) == 0 ||
+      const ElementNode* const element = element_node(before);
+      if (element == nullptr || ((element->classes | element->as_leaf) & bit(computed)) == 0 ||
           expressions_.result(before) != argument.value || extents(argument.value) != shape)
         continue;
       members.insert(before);
@@ -389,7 +414,7 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
                             whole->names.size() > kShownNames ? ", ..." : ""),
       .results = {{.value = expressions_.result(root.node)}},
       .operands = whole->operands,
-      .request = whole->request};
+      .request = ElementwiseCall(whole->request)};
   std::vector<ValueId> values;
   for (const CallOperand& operand : whole->operands)
     if (operand.value != ValueId::kAbsent) values.push_back(operand.value);
@@ -418,13 +443,16 @@ std::optional<KernelMatcher::ElementProgram> KernelMatcher::program(const Elemen
 
 bool KernelMatcher::add_steps(const ElementNode& element, const std::set<NodeId>& members, ElementProgram& program) {
   kernels::Elementwise& request = program.request;
+  // Before its arguments are looked at: there may be any number of them.
+  if (element.steps() > kernels::kMaxElementSteps - static_cast<std::size_t>(request.step_count)) return false;
+  analysis_.meter().charge(16 + 32 * element.arguments.size());
   std::vector<int> sources;
   for (const ElementNode::Argument& argument : element.arguments) {
     const NodeId before = expressions_.producer(argument.value);
     if (before != NodeId::kNone && members.contains(before)) {
       if (!program.sources.contains(before)) {
-        const std::optional<ElementNode> inner = element_node(before);
-        if (!inner || !add_steps(*inner, members, program)) return false;
+        const ElementNode* const inner = element_node(before);
+        if (inner == nullptr || !add_steps(*inner, members, program)) return false;
       }
       sources.push_back(program.sources.at(before));
     } else {

@@ -263,6 +263,7 @@ class Planner {
       graph.first_event = std::exchange(plan.events, plan.events + graph.schedule.events);
     }
     plan.device_bytes = device_bytes(plan);
+    plan.calls = std::move(calls_);
     return plan;
   }
 
@@ -348,9 +349,9 @@ class Planner {
   /// The name of a call says which it is, and why.
   void choose_cublaslt(const CublasLtChoice& choice) {
     for (auto& [node, call] : calls_) {
-      const auto* const product = std::get_if<kernels::MatrixProduct>(&call.request);
+      const auto* const product = std::get_if<std::shared_ptr<const kernels::MatrixProduct>>(&call.request);
       if (product == nullptr) continue;
-      const std::string why_not = choice(*product, call.operands[2].is_given());
+      const std::string why_not = choice(**product, call.operands[2].is_given());
       call.uses_cublaslt = why_not.empty();
       call.kernel +=
           why_not.empty() ? std::string(", by cublasLt") : fmt::format(", not by cublasLt because {}", why_not);
@@ -437,7 +438,7 @@ class Planner {
       if (part != parts_.end() && !is_call) continue;
       PlanStep& step = plan.steps.emplace_back();
       step.node = node;
-      if (is_call) step.call = std::move(calls_.at(node));
+      if (is_call) step.call = &calls_.at(node);
     }
     CopyPlanner(model_, analysis_, readers_, devices_.size(), plan).run();
     plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size(), pairs_left_);

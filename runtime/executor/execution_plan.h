@@ -27,7 +27,7 @@ struct PlannedCopy {
 /// A node in the interpreter, or a kernel.
 struct PlanStep {
   NodeId node = NodeId::kNone;
-  std::optional<KernelCall> call;           ///< none: the interpreter
+  const KernelCall* call = nullptr;         ///< of the plan; null: the interpreter
   std::vector<PlannedCopy> copies;          ///< of values, before it
   std::vector<PlannedCopy> call_copies;     ///< what the host prepares for the kernel, and what the kernel reports
   std::vector<std::uint64_t> result_bytes;  ///< of the kernel, by result
@@ -75,6 +75,14 @@ struct GraphExecution {
 /// What runs where, and what is copied, decided before a run. For inputs of one kind: their dtypes and extents. Bodies
 /// and functions are planned once for all of their runs, each of which begins and ends with its values on the host.
 struct ExecutionPlan : GraphExecution {
+  ExecutionPlan() = default;
+  // Steps point to the calls.
+  ExecutionPlan(const ExecutionPlan&) = delete;
+  ExecutionPlan& operator=(const ExecutionPlan&) = delete;
+  ExecutionPlan(ExecutionPlan&&) = default;
+  ExecutionPlan& operator=(ExecutionPlan&&) = default;
+
+  std::map<NodeId, KernelCall> calls;        ///< of all graphs
   std::map<GraphId, GraphExecution> bodies;  ///< bodies and functions that may run
   Command::Event events = 0;
   std::vector<std::uint64_t> device_bytes;  ///< by device: at one time, those of graphs within each other together

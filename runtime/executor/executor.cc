@@ -464,14 +464,16 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
                    request.output = result.data();
                    device.softmax(request);
                  },
-                 [&](kernels::MatrixProduct request) {
+                 [&](const std::shared_ptr<const kernels::MatrixProduct>& product) {
+                   kernels::MatrixProduct request = *product;
                    request.a.data = operands[0];
                    request.b.data = operands[1];
                    request.addend.data = operands[2];
                    request.result = result.data();
                    call.uses_cublaslt ? device.cublaslt_product(request) : device.matrix_product(request);
                  },
-                 [&](kernels::Attention request) {
+                 [&](const std::shared_ptr<const kernels::Attention>& attention) {
+                   kernels::Attention request = *attention;
                    request.query.data = operands[0];
                    request.key.data = operands[1];
                    request.value.data = operands[2];
@@ -519,7 +521,8 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
                    if (indices) request.bad_labels = report();
                    device.class_loss(request);
                  },
-                 [&](kernels::Elementwise request) {
+                 [&](const ElementwiseCall& elementwise) {
+                   kernels::Elementwise request = elementwise.request();
                    for (int k = 0; k < request.operand_count; ++k)
                      request.operands[k].data = operands[static_cast<std::size_t>(k)];
                    request.result = result.data();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -41,6 +42,19 @@ struct ReductionCall {
   bool last_of_equals = false;
 };
 
+/// kernels::Elementwise without the operands, steps and axes that it has room for and a call does not have: a model may
+/// have a call for each ten bytes.
+struct ElementwiseCall {
+  kernels::Dtype compute = kernels::Dtype::kFloat32, result_dtype = kernels::Dtype::kFloat32;
+  Extents extents;
+  std::vector<kernels::ElementOperand> operands;
+  std::vector<kernels::ElementStep> steps;
+
+  ElementwiseCall() = default;
+  explicit ElementwiseCall(const kernels::Elementwise& request);
+  kernels::Elementwise request() const;
+};
+
 /// Launches one after the other, each for a part of a result.
 struct MovementCall {
   struct Part {
@@ -64,7 +78,8 @@ struct CallResult {
   Extents extents{};
 };
 
-/// Nodes that one kernel computes at once. Requests hold all but pointers.
+/// Nodes that one kernel computes at once. Requests hold all but pointers; the largest ones lie outside of the call,
+/// whose size all kinds share.
 struct KernelCall {
   std::string kernel;                 ///< "pointwise_loss squared mean"
   NodeId node = NodeId::kNone;        ///< makes the results
@@ -80,9 +95,9 @@ struct KernelCall {
   /// the data. Attention: queries, keys, values, mask. Normalization: data, scale, bias, mean, variance. Elementwise:
   /// its operands, none where one is a number. MovementCall: sources and indices, as the parts say. ViewCall: the data.
   std::vector<CallOperand> operands{};
-  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
-               kernels::Attention, kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise,
-               MovementCall, ViewCall>
+  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax,
+               std::shared_ptr<const kernels::MatrixProduct>, std::shared_ptr<const kernels::Attention>,
+               kernels::Convolution, kernels::Pooling, kernels::Normalization, ElementwiseCall, MovementCall, ViewCall>
       request{};
 };
 

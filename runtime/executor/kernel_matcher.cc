@@ -58,14 +58,15 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
       places_(places),
       expressions_(analysis),
       taken_(model_.nodes.size()),
-      registered_(model_.nodes.size()) {}
+      registered_(model_.nodes.size()),
+      is_described_(model_.nodes.size()) {}
 
 std::map<NodeId, KernelCall> KernelMatcher::find() {
   find_constants();
   for (const NodeId node : model_.nodes.ids()) registered_[node] = analysis_.is_visited(node) && is_registered(node);
   // Losses first: what they are written out with has kernels of its own.
   for (const losses::LossSite& site : losses::find_losses(analysis_)) {
-    if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor)) continue;
+    if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor) || is_spent()) continue;
     if (site.evidence == losses::LossEvidence::kOperator) {
       if (registered_[site.anchor]) add_operator(site.anchor);
     } else {
@@ -74,20 +75,22 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
     }
   }
   // Before the products and the softmax that it is written out with.
+  const auto is_open = [&](NodeId node) { return !is_taken(node) && registered_[node] && !is_spent(); };
   for (const NodeId node : model_.nodes.ids())
-    if (!is_taken(node) && registered_[node] && expressions_.op(node) == Opcode::kSoftmax) add_written_attention(node);
+    if (is_open(node) && expressions_.op(node) == Opcode::kSoftmax) add_written_attention(node);
   for (const NodeId node : model_.nodes.ids())
-    if (!is_taken(node) && registered_[node]) add_operator(node);
+    if (is_open(node)) add_operator(node);
   // Products read what was transposed as it was.
   for (const NodeId node : model_.nodes.ids())
-    if (!is_taken(node) && registered_[node]) add_movement(node);
+    if (is_open(node)) add_movement(node);
   add_elementwise();
   return std::move(calls_);
 }
 
 std::string_view KernelMatcher::reason(NodeId node) const {
   const auto found = reasons_.find(node);
-  return found == reasons_.end() ? std::string_view() : found->second;
+  if (found != reasons_.end()) return found->second;
+  return is_cut_off_ && registered_[node] ? "the model needs more work than its size allows" : std::string_view();
 }
 
 bool KernelMatcher::is_registered(NodeId node) {
@@ -112,7 +115,16 @@ bool KernelMatcher::is_registered(NodeId node) {
   return false;
 }
 
-void KernelMatcher::leave(NodeId node, std::string reason) { reasons_[node] = std::move(reason); }
+void KernelMatcher::leave(NodeId node, std::string reason) {
+  analysis_.meter().charge(16);
+  if (registered_[node] && is_spent()) return;  // it may be for want of an operand that Expressions did not say
+  reasons_[node] = std::move(reason);
+}
+
+bool KernelMatcher::is_spent() {
+  is_cut_off_ = is_cut_off_ || analysis_.meter().is_spent();
+  return is_cut_off_;
+}
 
 std::optional<DType> KernelMatcher::dtype(ValueId value) const {
   if (value == ValueId::kAbsent) return std::nullopt;
@@ -143,6 +155,7 @@ bool KernelMatcher::knows_elements(ValueId value) const {
   if (shape && count(*shape) == 0) return true;
   const FactStore& facts = analysis_.facts();
   const Content* const content = facts.content(analysis_.fact(value).content);
+  if (content != nullptr) analysis_.meter().charge(content->size());
   return content != nullptr && std::ranges::all_of(content->integers, [&](Dim element) {
            return facts.dims().as_constant(element).has_value();
          });
@@ -208,52 +221,61 @@ std::vector<KernelMatcher::Tail> KernelMatcher::tails(ValueId value) const {
 }
 
 bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call) {
-  // All that the results are made of, back to the operands.
-  std::set<NodeId> candidates;
+  Meter& meter = analysis_.meter();
+  meter.charge(4 + 8 * operands.size() + 8 * formula.size());
+  for (const NodeId node : formula)
+    if (is_taken(node) || refers_to_call(node) || is_elsewhere(node, *formula.begin())) return false;
   const std::set<ValueId> given(operands.begin(), operands.end());
   std::set<ValueId> made;
   for (const CallResult& result : call.results) made.insert(result.value);
+  meter.charge(8 * made.size());
   const GraphId graph = model_.value(call.results[0].value).graph;
-  Nodes pending{call.node};
-  while (!pending.empty()) {
-    const NodeId node = pending.back();
-    pending.pop_back();
-    if (node == NodeId::kNone || is_taken(node) || candidates.contains(node)) continue;
-    if (model_.node(node).graph != graph) continue;  // which a body or function reads, and does not compute
-    if (candidates.size() == kMaxNodes) break;       // the rest is computed as it was, and perhaps nobody reads it
-    candidates.insert(node);
-    const auto read = [&](ValueId value) {
-      if (value != ValueId::kAbsent && !given.contains(value)) pending.push_back(expressions_.producer(value));
-    };
-    for (const ValueId operand : model_.operands(model_.node(node))) read(operand);
-    for (const ValueId captured : readers_.captured(node)) read(captured);
-  }
-  // Less what others need.
-  const auto is_needed = [&](NodeId node) {
-    return std::ranges::any_of(model_.results(model_.node(node)), [&](ValueId value) {
-      if (value == ValueId::kAbsent || made.contains(value)) return false;
-      return readers_.is_output(value) ||
-             std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !candidates.contains(reader); });
-    });
+
+  // From the node that makes the results back to the operands: nodes of which all readers are among those that were
+  // found before. Others are computed as they were, and so is what they read.
+  Nodes found;
+  std::set<NodeId> among;
+  /// Where the search for a reader that is not among them goes on, since there will only be more of them.
+  struct Search {
+    std::size_t result = 0, reader = 0;
   };
-  pending.assign(candidates.begin(), candidates.end());
-  while (!pending.empty()) {
-    const NodeId node = pending.back();
-    pending.pop_back();
-    if (!candidates.contains(node) || !is_needed(node)) continue;
-    candidates.erase(node);
-    // What it reads is needed, too.
+  std::map<NodeId, Search> searches;
+  const auto is_needed = [&](NodeId node) {
+    const auto results = model_.results(model_.node(node));
+    for (Search& at = searches[node]; at.result < results.size(); ++at.result, at.reader = 0) {
+      meter.charge(8);
+      const ValueId value = results[at.result];
+      if (value == ValueId::kAbsent || made.contains(value)) continue;
+      if (readers_.is_output(value) || given.contains(value)) return true;
+      const auto readers = readers_.of(value);
+      for (; at.reader < readers.size(); ++at.reader) {
+        meter.charge(8);
+        if (!among.contains(readers[at.reader])) return true;
+      }
+    }
+    return false;
+  };
+  const auto visit = [&](NodeId node) {
+    meter.charge(8);
+    if (node == NodeId::kNone || is_taken(node) || among.contains(node) || found.size() == kMaxNodes) return;
+    if (model_.node(node).graph != graph) return;  // which a body or function reads, and does not compute
+    if (is_needed(node)) return;
+    found.push_back(node);
+    among.insert(node);
+  };
+  visit(call.node);
+  for (std::size_t at = 0; at < found.size() && !meter.is_spent(); ++at) {
     const auto read = [&](ValueId value) {
-      if (value != ValueId::kAbsent) pending.push_back(expressions_.producer(value));
+      meter.charge(8);
+      if (value != ValueId::kAbsent && !given.contains(value)) visit(expressions_.producer(value));
     };
-    for (const ValueId operand : model_.operands(model_.node(node))) read(operand);
-    for (const ValueId captured : readers_.captured(node)) read(captured);
+    for (const ValueId operand : model_.operands(model_.node(found[at]))) read(operand);
+    for (const ValueId captured : readers_.captured(found[at])) read(captured);
   }
-  for (const NodeId node : formula)
-    if (!candidates.contains(node) || refers_to_call(node) || is_elsewhere(node, *formula.begin())) return false;
+  if (!std::ranges::all_of(formula, [&](NodeId node) { return among.contains(node); })) return false;
   call.nodes.assign(formula.begin(), formula.end());
   sort_unique(call.nodes);
-  for (const NodeId node : candidates)
+  for (const NodeId node : among)
     if (!formula.contains(node)) call.unused.push_back(node);
   return true;
 }
@@ -271,6 +293,7 @@ bool KernelMatcher::fails(NodeId node) const {
 }
 
 bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula) {
+  if (is_spent()) return false;
   call.node = expressions_.producer(call.results[0].value);
   for (CallResult& result : call.results) {
     const auto type = dtype(result.value);
@@ -279,11 +302,14 @@ bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands,
     result.dtype = *type;
     result.extents = *shape;
   }
-  if (!take_nodes(operands, formula, call)) return false;
+  if (!take_nodes(operands, formula, call) || is_spent()) return false;
   for (const Nodes* const nodes : {&call.nodes, &call.unused})
     if (std::ranges::any_of(*nodes, [&](NodeId node) { return fails(node); })) return false;
   for (const Nodes* const nodes : {&call.nodes, &call.unused})
-    for (const NodeId node : *nodes) taken_[node] = true;
+    for (const NodeId node : *nodes) {
+      taken_[node] = true;
+      element_nodes_.erase(node);
+    }
   calls_.emplace(call.node, std::move(call));
   return true;
 }

@@ -71,6 +71,8 @@ class KernelMatcher {
   /// is made. False where one of the former has another reader, or computes in another dtype than `dtype`.
   bool take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
   bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
+  /// No more calls are made: what Expressions says of the rest is cut off.
+  bool is_spent();
   bool is_taken(NodeId node) const { return taken_[node]; }
   bool is_elsewhere(NodeId node, NodeId from) const;
   /// For certain: the interpreter says in what way.
@@ -169,13 +171,31 @@ class KernelMatcher {
 
   // ---- elementwise_calls.cc
 
-  struct ElementNode;
+  /// An element by element operator as a function of the kernel.
+  struct ElementNode {
+    /// A value, or a number.
+    struct Argument {
+      ValueId value = ValueId::kAbsent;
+      double number = 0;
+    };
+
+    NodeId node = NodeId::kNone;
+    kernels::ElementOp op = kernels::ElementOp::kCast;
+    std::vector<Argument> arguments;  ///< more than two of a function of two: one after the other
+    double alpha = 0, beta = 0;
+    unsigned classes = 0;  ///< bits of the classes that compute it
+    unsigned as_root = 0;  ///< those that do so only where they end with it: the result is converted to its dtype
+    unsigned as_leaf = 0;  ///< those that do so only where they begin with it: operands are converted from theirs
+
+    std::size_t steps() const;
+  };
   struct ElementProgram;
   enum class ElementClass : std::uint8_t { kFloat, kDouble, kInteger };
   /// Roots from the last node to the first, each with what comes before it as far as one call can take it.
   void add_elementwise();
-  /// The node as an element function; nullopt where it is none, or has no kernel, with the reason left.
-  std::optional<ElementNode> element_node(NodeId node);
+  /// The node as an element function; null where it is none, or has no kernel, with the reason left. Until it is taken.
+  const ElementNode* element_node(NodeId node);
+  std::optional<ElementNode> describe(NodeId node);
   void describe_clip(std::int64_t opset, bool is_integer, ElementNode& element) const;
   static void describe_cast(DType from, DType to, ElementNode& element);
   void add_program(const ElementNode& root, ElementClass computed);
@@ -239,8 +259,11 @@ class KernelMatcher {
   IdVector<NodeId, bool> registered_;  ///< see is_registered
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> reasons_;
-  std::set<NodeId> constants_;  ///< nodes of which all results follow from constants
-  int tries_left_ = 20'000;     ///< pairs of values that are held against a loss
+  std::set<NodeId> constants_;                   ///< nodes of which all results follow from constants
+  std::map<NodeId, ElementNode> element_nodes_;  ///< see element_node
+  IdVector<NodeId, bool> is_described_;          ///< whether element_nodes_ has what there is to say
+  int tries_left_ = 20'000;                      ///< pairs of values that are held against a loss
+  bool is_cut_off_ = false;                      ///< see is_spent
 };
 
 }  // namespace tensorlint::runtime

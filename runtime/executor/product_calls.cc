@@ -220,7 +220,9 @@ void KernelMatcher::add_matrix_product(NodeId node, std::string kernel, std::spa
     if (dtype(operand) != type) return leave(node, "its operands have different dtypes");
   if (!float_dtype(*type)) return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   request.dtype = *float_dtype(*type);
-  KernelCall call{.kernel = std::move(kernel), .results = {{.value = expressions_.result(node)}}, .request = request};
+  KernelCall call{.kernel = std::move(kernel),
+                  .results = {{.value = expressions_.result(node)}},
+                  .request = std::make_shared<const kernels::MatrixProduct>(request)};
   for (const ValueId operand : operands) call.operands.push_back({.value = operand});
   call.operands.resize(3);
   complete(std::move(call), operands, {node});
