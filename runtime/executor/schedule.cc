@@ -28,6 +28,9 @@ class CommandList {
   explicit CommandList(Schedule& schedule) : schedule_(schedule) {}
 
   void add(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies) {
+    std::size_t commands = steps.size() + last_copies.size();
+    for (const PlanStep& step : steps) commands += step.copies.size() + step.call_copies.size();
+    schedule_.commands.reserve(commands);
     for (std::size_t at = 0; at < steps.size(); ++at) {
       const PlanStep& step = steps[at];
       for (const PlannedCopy& copy : step.copies) add_copy(copy, at);

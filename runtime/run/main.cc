@@ -226,12 +226,14 @@ int run_model(const RunArguments& arguments) {
     }
     if (facts) facts->hold(node, results);
   };
-  Interpreter interpreter(model, memory,
-                          {.seed = arguments.seed.value_or(0),
-                           .measures_time = arguments.timings == Timings::kByOperator,
-                           .observer = watches ? observer : nullptr});
+  std::optional<Interpreter> interpreter;  // without a device; an executor has its own
   std::optional<Executor> executor;
-  if (!devices.empty()) {
+  if (devices.empty()) {
+    interpreter.emplace(model, memory,
+                        InterpreterOptions{.seed = arguments.seed.value_or(0),
+                                           .measures_time = arguments.timings == Timings::kByOperator,
+                                           .observer = watches ? observer : nullptr});
+  } else {
     // The emulated device is there to run kernels; a GPU is there to be fast.
     const Sides otherwise = devices[0]->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
     std::vector<Device*> all;
@@ -247,7 +249,7 @@ int run_model(const RunArguments& arguments) {
   for (std::uint64_t i = 0; i < arguments.repeat && outputs; ++i) {
     *outputs = {};
     if (i == first_timed) start = time_now();
-    outputs = executor ? executor->run(*inputs) : interpreter.run(*inputs);
+    outputs = executor ? executor->run(*inputs) : interpreter->run(*inputs);
   }
   const RunTime end = time_now();
   const auto timed = static_cast<double>(arguments.repeat - first_timed);
@@ -276,7 +278,7 @@ int run_model(const RunArguments& arguments) {
     if (differing == 0) text += "all outputs agree\n";
   }
   if (arguments.timings == Timings::kByOperator)
-    text += executor ? places_text(model, *executor) : timings_text(interpreter.timings());
+    text += executor ? places_text(model, *executor) : timings_text(interpreter->timings());
   if (arguments.timings != Timings::kNone) text += total_text(time, memory);
   if (facts) text += facts_text(model, *facts);
   if (const auto failed = write_stdout(text)) return refuse(failed->message);
