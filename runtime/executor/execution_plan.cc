@@ -340,7 +340,8 @@ class Planner {
       if (pending[at] == one || pending[at] == other) return true;
       const NodeId node = model_.value(pending[at]).producer;
       if (node == NodeId::kNone) continue;
-      for (const ValueId operand : model_.operands(model_.node(node)))
+      const auto operands = model_.operands(model_.node(node));
+      for (const ValueId operand : operands.first(std::min(operands.size(), kNearest)))
         if (operand != ValueId::kAbsent && seen.insert(operand).second) pending.push_back(operand);
     }
     return false;
@@ -418,7 +419,13 @@ class Planner {
   }
 
   void plan_graph(GraphExecution& plan) {
-    for (const NodeId node : order_.steps(plan.graph).nodes) {
+    const auto& nodes = order_.steps(plan.graph).nodes;
+    plan.places.reserve(nodes.size());
+    plan.steps.reserve(static_cast<std::size_t>(std::ranges::count_if(nodes, [&](NodeId node) {
+      const auto part = parts_.find(node);
+      return part == parts_.end() || part->second.call == node;
+    })));
+    for (const NodeId node : nodes) {
       const auto part = parts_.find(node);
       NodePlace place{.node = node, .reason = {}};
       const bool is_call = part != parts_.end() && part->second.call == node;

@@ -530,7 +530,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
                  },
                  [&](const MovementCall& movement) {
                    for (const MovementCall::Part& part : movement.parts) {
-                     kernels::Movement request = part.movement;
+                     kernels::Movement request = part.movement.request();
                      if (part.source >= 0) request.source = operands[static_cast<std::size_t>(part.source)];
                      request.destination = frame.values[command.results[static_cast<std::size_t>(part.result)]].data();
                      if (part.indices >= 0) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,10 +57,25 @@ struct ElementwiseCall {
   kernels::Elementwise request() const;
 };
 
+/// kernels::Movement without the words of it that are 0, which are most of them: a Concat may have a part for each two
+/// bytes of the model.
+class PackedMovement {
+ public:
+  PackedMovement(const kernels::Movement& request);  // NOLINT: parts of calls are written with the request itself
+  kernels::Movement request() const;
+
+ private:
+  static constexpr std::size_t kWords = sizeof(kernels::Movement) / sizeof(std::uint64_t);
+  static_assert(sizeof(kernels::Movement) % sizeof(std::uint64_t) == 0);
+
+  std::bitset<kWords> is_kept_;
+  std::vector<std::uint64_t> words_;
+};
+
 /// Launches one after the other, each for a part of a result.
 struct MovementCall {
   struct Part {
-    kernels::Movement movement;
+    PackedMovement movement;
     int source = 0;                  ///< which operand; -1: none
     int indices = -1;                ///< which operand; -1: none
     int result = 0;                  ///< which result

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -78,6 +79,21 @@ std::uint64_t bits_of(DType dtype, double number) {
 }
 
 }  // namespace
+
+PackedMovement::PackedMovement(const Movement& request) {
+  const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(request);
+  for (std::size_t i = 0; i < kWords; ++i) is_kept_[i] = words[i] != 0;
+  words_.reserve(is_kept_.count());
+  std::ranges::copy_if(words, std::back_inserter(words_), [](std::uint64_t word) { return word != 0; });
+}
+
+Movement PackedMovement::request() const {
+  std::array<std::uint64_t, kWords> words{};
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < kWords; ++i)
+    if (is_kept_[i]) words[i] = words_[kept++];
+  return std::bit_cast<Movement>(words);
+}
 
 void KernelMatcher::add_movement(NodeId node) {
   static constexpr MovementOperator kOperators[] = {
@@ -223,13 +239,15 @@ bool KernelMatcher::add_concat(const MovementNode& moved) {
   const std::size_t rank = moved.extents.size();
   const std::size_t axis = from_front(moved.in.int_attribute("axis", 1), rank);
   MovementCall request;
+  request.parts.reserve(parts.size());
   std::vector<ValueId> values;
   std::map<ValueId, int> numbers;
   const std::vector<std::int64_t> whole = strides_of(moved.extents);
   std::int64_t first = 0;
   for (const ValueId part : parts) {
     const auto shape = extents(part);
-    if (!shape || shape->size() != rank || axis >= rank) return false;
+    if (!shape || shape->size() != rank || axis >= rank || is_spent()) return false;
+    analysis_.meter().charge(32);
     Movement m = into_result(*shape, moved.dtype, count(*shape));
     set(m.from.strides, strides_of(*shape));
     set(m.to.strides, whole);
@@ -273,7 +291,8 @@ bool KernelMatcher::add_split(const MovementNode& moved) {
     return false;
   }
   if (named > moved.shape[axis] || (absent == 0 && named < moved.shape[axis])) return false;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  analysis_.meter().charge(32 * parts.size());
+  for (std::size_t i = 0; i < parts.size() && !is_spent(); ++i) {
     if (parts[i] != ValueId::kAbsent && is_read(parts[i])) {
       Movement m = into_result(*shapes[i], moved.dtype, count(moved.shape));
       set(m.from.strides, whole);

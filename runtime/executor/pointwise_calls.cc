@@ -241,9 +241,11 @@ void KernelMatcher::add_pointwise(const losses::LossSite& site) {
            opcode == Opcode::kIdentity || expressions_.called_function(node) != nullptr;
   };
   for (std::size_t i = 0; i < found.size(); ++i)
-    for (const NodeId reader : readers_.of(expressions_.result(found[i])))
-      if (found.size() < kMaxElementwise && is_elementwise(reader) && std::ranges::find(found, reader) == found.end())
-        found.push_back(reader);
+    for (const NodeId reader : readers_.of(expressions_.result(found[i]))) {
+      if (found.size() == kMaxElementwise || expressions_.is_spent()) break;
+      expressions_.charge(8 + found.size());
+      if (is_elementwise(reader) && std::ranges::find(found, reader) == found.end()) found.push_back(reader);
+    }
   for (auto at = found.rbegin(); at != found.rend(); ++at)
     if (!is_taken(*at) && add_elements(expressions_.result(*at))) return;
   if (!is_taken(site.anchor)) leave(site.anchor, fmt::format("no kernel computes this {}", ops::to_text(site.kind)));

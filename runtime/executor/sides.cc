@@ -20,8 +20,8 @@ constexpr Vertex kDevice = MinimumCut::kSource, kHost = MinimumCut::kSink;
 /// One graph, split between the device and the interpreter.
 class Split {
  public:
-  Split(const dataflow::Analysis& analysis, const Readers& readers)
-      : model_(analysis.model()), readers_(readers), expressions_(analysis), work_(analysis) {}
+  Split(const dataflow::Analysis& analysis, const Readers& readers, const losses::Expressions& expressions)
+      : model_(analysis.model()), readers_(readers), expressions_(expressions), work_(analysis) {}
 
   void add(const KernelCall& call) {
     const Vertex side = cut_.add_vertex();
@@ -80,7 +80,7 @@ class Split {
 
   const Model& model_;
   const Readers& readers_;
-  const losses::Expressions expressions_;
+  const losses::Expressions& expressions_;
   const placement::NominalWork work_;
   MinimumCut cut_;
   std::map<NodeId, Vertex> sides_;
@@ -95,9 +95,10 @@ std::set<NodeId> calls_not_worth_copies(const dataflow::Analysis& analysis, cons
                                         const std::map<NodeId, KernelCall>& calls) {
   std::map<GraphId, std::vector<const KernelCall*>> by_graph;
   for (const auto& [node, call] : calls) by_graph[analysis.model().node(node).graph].push_back(&call);
+  const losses::Expressions expressions(analysis);
   std::set<NodeId> host_calls;
   for (const auto& [graph, of_graph] : by_graph) {
-    Split split(analysis, readers);
+    Split split(analysis, readers, expressions);
     for (const KernelCall* const call : of_graph) split.add(*call);
     split.solve(graph, host_calls);
   }

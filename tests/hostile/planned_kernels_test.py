@@ -8,6 +8,8 @@ from promise import LARGEST, PromiseTest
 from visits_and_probes_test import some_names
 
 RUN = "run --seed 1 --device emulated:0"
+# Of what took a third or half of a second: ten times what it takes.
+MOMENT = 0.25
 
 
 class PlannedKernelsTest(PromiseTest):
@@ -41,6 +43,55 @@ Y=If(c)<then_branch={"N" * 20_000}()=>(R){{{nodes}R=Neg(x)}},else_branch=e()=>(Q
 }}
 """
         self.run_within_promise(text.encode(), f"{RUN} --timings", name="m.onnxtxt")
+
+    def run_at_once(self, text: str) -> None:
+        self.assertLessEqual(len(text), LARGEST)
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        self.assert_kept(hostile_test.run([*RUN.split(), path]), len(text), seconds=MOMENT)
+
+    def test_calls_of_one_node_each(self):
+        """What a plan keeps of each, and what waits on the device before the host waits for it."""
+        names = some_names(5900, without=set("gX"))
+        text = f'<ir_version:8,opset_import:["":17]>g(float[1]X)=>({names[-1]}){{{"".join(f"{name}=Neg(X)" for name in names)}}}'
+        self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
+
+    def test_calls_of_many_parts(self):
+        parts = ",".join("X" * 64_000)
+        text = f'<ir_version:8,opset_import:["":17]>g(float[1]X,int64[3]I)=>(y,z,w){{w=Reshape(X,I)y=Concat<axis=0>({parts})z=Concat<axis=0>({parts})}}'
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        self.assert_kept(hostile_test.run([*RUN.split(), path]), len(text), codes=(2,))
+
+    def test_many_nodes_before_what_many_calls_read(self):
+        """A chain of Concats of 36 operands each, which each of the Reshapes might make unused if there were no other."""
+        names = some_names(4000, without=set("grXYSs"))
+        chain, reshapes = names[:300], names[300:]
+        known, before, lines = ["s"], "s", []
+        for name in chain:
+            others = itertools.islice(itertools.cycle(reversed(known)), 35)
+            lines.append(f'{name}=Concat<axis=0>({",".join([before, *others])})')
+            before = name
+            if len(name) == 1:
+                known.append(name)
+        lines.append(f"S=Identity({chain[-1]})")
+        head = '<ir_version:8,opset_import:["":17]>gr(float[1]X)=>(float Y)<int64[0] s={}>{'
+        left = LARGEST - len(head) - sum(map(len, lines)) - len("Y=Reshape(X,S)}")
+        for name in reshapes:
+            line = f"{name}=Reshape(X,S)"
+            left -= len(line)
+            if left < 0:
+                break
+            lines.append(line)
+        self.run_at_once(head + "".join(lines) + "Y=Reshape(X,S)}")
+
+    def test_wide_node_that_is_read_many_times(self):
+        lines = []
+        for i in range(4):
+            lines += [f'W{i}=Max(X,{",".join("c" * 8000)})', f'R{i}=Max({",".join([f"W{i}"] * 25)})']
+        shape = ",".join("1" * 8)
+        text = f'<ir_version:8,opset_import:["":17]>g(float[{shape}]X)=>(R0,R1,R2,R3)<float[{shape}] c={{1.5}}>{{{"".join(lines)}}}'
+        self.run_at_once(text)
 
     def test_provider_of_a_long_name(self):
         nodes = "".join(f"{name}=Abs(x)\n" for name in some_names(3000, without=set("gxY")))

@@ -191,6 +191,24 @@ class DeviceOption(unittest.TestCase):
         self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `#3\(ReduceMax\)`")
         self.assertIn("copies, as planned: 2 to emulated:0, emulated:1 (144 bytes), 2 from it (76 bytes); memory there: 96, 160 bytes\n", result.stdout)
 
+    def test_node_that_makes_the_data_and_its_shape(self) -> None:
+        """The shape is known, so that the Reshape does not read it; the If, which nothing else reads, runs for the data."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(
+                '<ir_version: 10, opset_import: ["": 21]>\ng (float[6] x, bool c) => (float[2, 3] y) {\n v, s = If (c) <\n'
+                "  then_branch = t () => (float[6] a, int64[2] p) { a = Neg (x) p = Constant <value_ints = [2, 3]> () },\n"
+                "  else_branch = e () => (float[6] b, int64[2] q) { b = Abs (x) q = Constant <value_ints = [2, 3]> () }>\n"
+                " y = Reshape (v, s)\n}\n"
+            )
+            command = [TOOL, "run", str(path), "--seed", "1"]
+            plain, on_device = (
+                subprocess.run([*command, *device], capture_output=True, text=True, timeout=60, check=False) for device in ((), ("--device", "emulated:0", "--timings"))
+            )
+        self.assertEqual(on_device.returncode, 0, on_device.stderr)
+        self.assertEqual(on_device.stdout.splitlines()[0], plain.stdout.splitlines()[0])
+        self.assertRegex(on_device.stdout, r"\(Reshape\): view\n")
+
     def test_products_by_cublaslt(self) -> None:
         library = str(RUNNER.with_name("libcublaslt_stand_in.so"))
         with tempfile.TemporaryDirectory() as folder:
