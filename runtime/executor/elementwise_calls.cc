@@ -172,8 +172,9 @@ kernels::Elementwise ElementwiseCall::request() const {
 }
 
 bool KernelMatcher::refers_to_call(NodeId node) const {
-  return std::ranges::any_of(model_.attributes(model_.node(node)),
-                             [](const Attribute& attribute) { return !attribute.reference.empty(); });
+  const auto attributes = model_.attributes(model_.node(node));
+  analysis_.meter().charge(1 + attributes.size() / 4);
+  return std::ranges::any_of(attributes, [](const Attribute& attribute) { return !attribute.reference.empty(); });
 }
 
 std::size_t KernelMatcher::ElementNode::steps() const {
