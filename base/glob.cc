@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace tensorlint {
@@ -70,14 +71,28 @@ void step_across(Bits& reached, const std::uint64_t* folders) {
   }
 }
 
+}  // namespace
+
+struct PathMatcher::Whole {
+  std::string_view text;
+  std::optional<PathBits> bits;
+  Bits reached;  // by position: the glob up to here matches the text up to there
+
+  bool matches(std::string_view glob);
+};
+
 /// Time: the product of both lengths, a 64th of it.
-bool matches_whole_path(std::string_view glob, std::string_view text) {
-  // Most patterns begin with a folder that most paths are not in.
+bool PathMatcher::Whole::matches(std::string_view glob) {
+  // Most patterns begin with a folder that most paths are not in, or end with another name.
   std::size_t at = std::min(glob.find_first_of("*?"), glob.size());
   if (!text.starts_with(glob.substr(0, at))) return false;
   if (at == glob.size()) return at == text.size();
-  const PathBits path(text);
-  Bits reached(path.words());  // by position: the glob up to here matches the text up to there
+  std::string_view end = glob.substr(glob.find_last_of("*?") + 1);
+  if (end.starts_with('/')) end.remove_prefix(1);  // of `**/`, which may stand for nothing
+  if (!text.ends_with(end)) return false;
+  if (!bits) bits.emplace(text);
+  const PathBits& path = *bits;
+  reached.assign(path.words(), 0);
   reached[at / kWordBits] = std::uint64_t{1} << (at % kWordBits);
   while (at < glob.size()) {
     if (glob[at] != '*') {
@@ -103,6 +118,19 @@ bool matches_whole_path(std::string_view glob, std::string_view text) {
   }
   return (reached[text.size() / kWordBits] >> (text.size() % kWordBits) & 1) != 0;
 }
+
+PathMatcher::PathMatcher(std::string_view path)
+    : path_(std::make_unique<Whole>(Whole{path, {}, {}})),
+      // npos + 1 is 0
+      name_(std::make_unique<Whole>(Whole{path.substr(path.rfind('/') + 1), {}, {}})) {}
+
+PathMatcher::~PathMatcher() = default;
+
+bool PathMatcher::matches(std::string_view glob) {
+  return glob.empty() || (glob.find('/') == std::string_view::npos ? name_ : path_)->matches(glob);
+}
+
+namespace {
 
 /// A part of a glob without stars, at the beginning of `text`.
 bool matches_there(std::string_view part, std::string_view text) {
@@ -180,10 +208,6 @@ bool matches_name(std::string_view glob, std::string_view name) {
   return true;
 }
 
-bool matches_path(std::string_view glob, std::string_view path) {
-  if (glob.empty()) return true;
-  if (glob.find('/') == std::string_view::npos) path = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  return matches_whole_path(glob, path);
-}
+bool matches_path(std::string_view glob, std::string_view path) { return PathMatcher(path).matches(glob); }
 
 }  // namespace tensorlint

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 namespace tensorlint {
@@ -11,5 +12,18 @@ bool matches_name(std::string_view glob, std::string_view name);
 /// (`a/**`,
 /// `**/b`, `a/**/b`). A glob without `/` is about the file's name, whatever folder it is in. Empty matches everything.
 bool matches_path(std::string_view glob, std::string_view path);
+
+/// One path that many globs are compared with as matches_path does it; what all of them read of it is made once.
+class PathMatcher {
+ public:
+  /// `path` outlives this.
+  explicit PathMatcher(std::string_view path);
+  ~PathMatcher();
+  bool matches(std::string_view glob);
+
+ private:
+  struct Whole;
+  std::unique_ptr<Whole> path_, name_;
+};
 
 }  // namespace tensorlint

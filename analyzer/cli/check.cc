@@ -116,7 +116,7 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   const int code = exit_code(reports);
   if (code == kExitNotChecked)
     return written ? refuse("the baseline is not written, since some input could not be checked") : code;
-  for (const auto& [name, declaration] : settings.declared().values)
+  for (const auto& [name, declaration] : settings.declared_values())
     if (!checker.names().is_known(name))
       return refuse(fmt::format("an option declares a value `{}`, which no model has in its main graph", name));
   if (const std::string unknown = checker.names().unknown_in_config(); !unknown.empty()) return refuse(unknown);

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Memory that the findings of one of many inputs may always take.
-constexpr std::uint64_t kLeastShare = std::uint64_t{32} << 10;
+constexpr std::uint64_t kLeastShare = std::uint64_t{2} << 10;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -124,7 +124,7 @@ void Checker::check_model(std::size_t input, const InputSettings& settings, find
     report.error = model.error().message;
     return;
   }
-  names_.note(*model, settings_.declared(), settings);
+  names_.note(*model, settings_.declared_values(), settings);
   report.nodes = model->nodes.size();
   pipeline::Pipeline pipeline(std::move(*model), settings);
   pipeline.run({passes::Pass::kAnalysis});

@@ -61,7 +61,7 @@ bool parse_type(std::string_view text, dataflow::InputDeclaration& out) {
     const std::size_t comma = dims.find(',');
     const std::string_view dim = trimmed(dims.substr(0, comma));
     if (!is_dim(dim) || (comma != std::string_view::npos && comma + 1 == dims.size())) return false;
-    out.dims.emplace_back(dim);
+    out.dims.push_back(std::string(dim));
     dims.remove_prefix(comma == std::string_view::npos ? dims.size() : comma + 1);
   }
   return true;
@@ -87,8 +87,10 @@ bool parse_range(std::string_view text, Range& out) {
 
 }  // namespace
 
-Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations) {
+Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations,
+                                                     const std::string& default_device) {
   dataflow::AnalysisOptions options;
+  options.default_device = default_device;
   for (const std::string& text : declarations.inputs) {
     const auto part = split(text);
     if (!part || !parse_type(part->text, options.values[std::string(part->name)]))
@@ -111,6 +113,24 @@ Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declara
     }
   }
   return options;
+}
+
+void add_declarations(const dataflow::AnalysisOptions& later, dataflow::AnalysisOptions& to) {
+  if (!later.default_device.empty()) to.default_device = later.default_device;
+  if (to.values.empty()) {
+    to.values = later.values;
+    return;
+  }
+  for (const auto& [name, says] : later.values) {
+    dataflow::InputDeclaration& known = to.values[name];
+    if (says.dtypes) known.dtypes = says.dtypes;
+    if (says.has_shape) {
+      known.has_shape = true;
+      known.dims = says.dims;
+    }
+    if (says.range) known.range = says.range;
+    if (!says.device.empty()) known.device = says.device;
+  }
 }
 
 placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& options) {

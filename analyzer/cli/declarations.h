@@ -16,8 +16,14 @@ struct Declarations {
   std::vector<std::string> devices;  ///< NAME, or VALUE=NAME
 };
 
-/// Errors: text that is none of these forms; names the option and the text.
-Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations);
+/// Errors: text that is none of these forms; names the option and the text. `default_device`: where nothing is said of
+/// it.
+Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations,
+                                                     const std::string& default_device = "cpu");
+
+/// What is declared `later` wins where both say something of one value, or of the default device, which `later` says
+/// nothing of if it is empty.
+void add_declarations(const dataflow::AnalysisOptions& later, dataflow::AnalysisOptions& to);
 
 /// The devices among the declarations.
 placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& options);

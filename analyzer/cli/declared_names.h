@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "analyzer/cli/settings.h"
 #include "ir/graph/model.h"
@@ -15,8 +17,8 @@ namespace tensorlint::cli {
 /// Which of the names that options and configurations declare some model has. Threads may share one.
 class DeclaredNames {
  public:
-  /// `options`: values that options declare.
-  void note(const Model& model, const dataflow::AnalysisOptions& options, const InputSettings& settings);
+  /// `values`: that options declare.
+  void note(const Model& model, const DeclaredValues& values, const InputSettings& settings);
 
   /// A name that an option declares and that some model has.
   bool is_known(const std::string& name) const { return known_.contains(name); }
@@ -24,10 +26,15 @@ class DeclaredNames {
   std::string unknown_in_config() const;
 
  private:
+  /// A row that applies to some model.
+  struct Row {
+    std::vector<bool> is_known;  ///< by entry: some model has it
+    std::size_t unknown = 0;     ///< entries
+  };
+
   std::mutex mutex_;
   std::set<std::string> known_;
-  std::map<std::tuple<std::string, std::uint32_t, std::string>, bool>
-      of_configs_;  // by path, line and name: some model has it
+  std::map<std::pair<std::shared_ptr<const config::Config>, std::uint32_t>, Row> rows_;  ///< by number of declarations
 };
 
 }  // namespace tensorlint::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -59,7 +60,7 @@ std::string assigned(const config::ConfigEntry& entry) {
 }
 
 /// What the options of the same names would say.
-void add_declarations(const config::ConfigDeclarations& from, Declarations& to) {
+void add_texts(const config::ConfigDeclarations& from, Declarations& to) {
   for (const config::ConfigEntry& entry : from.inputs) to.inputs.push_back(assigned(entry));
   for (const config::ConfigEntry& entry : from.ranges) to.ranges.push_back(assigned(entry));
   if (from.device) to.devices.push_back(assigned(*from.device));
@@ -73,16 +74,12 @@ std::pair<std::uint64_t, std::uint64_t> file_at(const std::string& path) {
   return {status.st_dev, status.st_ino};
 }
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 }  // namespace
 
 Result<Settings> Settings::make(const SettingsOptions& options) {
   Settings settings;
   settings.options_ = options;
-  auto declared = parse_declarations(options.declarations);
+  auto declared = parse_declarations(options.declarations, "");
   if (!declared) return declared.error();
   settings.declared_ = std::move(*declared);
   if (options.fail_on) {
@@ -122,7 +119,10 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     if (!signatures) return signatures.error();
     settings.signatures_ = std::make_shared<const ops::Signatures>(std::move(*signatures));
   }
+  for_each_word(options.select, [&](std::string_view word) { settings.of_command_line_.select(word); });
+  for_each_word(options.ignore, [&](std::string_view word) { settings.of_command_line_.ignore(word); });
   config::Config files;  // those that options name; empty for none
+  files.says = settings.says_nothing_;
   files.baseline = options.baseline;
   files.placement_file = options.placement_file;
   if (auto error = settings.accept(files)) return std::move(*error);
@@ -135,7 +135,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   return settings;
 }
 
-std::optional<Error> Settings::accept(const config::Config& config) {
+std::optional<Error> Settings::check_declarations(const config::Config& config) const {
   const auto check = [&](const config::ConfigEntry& entry, std::vector<std::string> Declarations::* list,
                          std::string_view form) -> std::optional<Error> {
     Declarations one;
@@ -153,6 +153,14 @@ std::optional<Error> Settings::accept(const config::Config& config) {
     if (declarations.device)
       if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0"))
         return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Settings::accept(const config::Config& config) {
+  if (std::shared_ptr<const Ready>& ready = ready_[config.says.get()]; ready == nullptr) {
+    if (auto error = check_declarations(config)) return error;
+    ready = std::make_shared<const Ready>(make_ready(config.says));
   }
   if (!config.baseline.empty() && !options_.keep_all)
     if (auto error = read_baseline(config.baseline, config.is_found)) return error;
@@ -195,11 +203,8 @@ std::optional<Error> Settings::read_placement(const std::string& path, bool is_f
 
 /// Rules that the command line allows and the configuration does not run all the same, to count what it hides.
 void Settings::leave_out(rules::RuleSelection& selection) const {
-  rules::RuleSelection command_line;
-  for_each_word(options_.select, [&](std::string_view word) { command_line.select(word); });
-  for_each_word(options_.ignore, [&](std::string_view word) { command_line.ignore(word); });
   for (const rules::Rule* rule : rules::all_rules())
-    if (command_line.allows(rule->info()) && !selection.allows(rule->info()))
+    if (of_command_line_.allows(rule->info()) && !selection.allows(rule->info()))
       selection.count_left_out(rule->info().code);
 }
 
@@ -222,74 +227,116 @@ void Settings::announce(const config::Config& config) {
                    : fmt::format("tensorlint: using {}\n", escape_for_display(config.path, 2000)));
 }
 
-std::shared_ptr<const Settings::Declared> Settings::declared_by(const std::shared_ptr<const config::Config>& config,
-                                                                std::vector<std::size_t> parts) const {
-  const std::lock_guard lock(known_->mutex);
-  if (const auto& last = known_->last; last != nullptr && last->config == config && last->parts == parts) return last;
-  Declared declared;
-  Declarations declarations;
-  for (const std::size_t i : parts) {
-    const config::ConfigDeclarations& part = config->says->declarations[i];
-    add_declarations(part, declarations);
-    if (part.path.empty()) continue;
-    for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
-      for (const config::ConfigEntry& entry : *entries) declared.names.push_back({entry.name, entry.line});
+Settings::Ready Settings::make_ready(const std::shared_ptr<const config::ConfigContent>& says) const {
+  Ready ready{.says = says, .declared = {}, .with_glob = {}, .selection = {}};
+  const config::ConfigContent& file = *says;
+  for (std::uint32_t i = 0; i < file.declarations.size(); ++i) {
+    Declarations texts;
+    add_texts(file.declarations[i], texts);
+    // Each was parsed before.
+    const dataflow::AnalysisOptions& declared = ready.declared.emplace_back(parse_declarations(texts, "").value());
+    const bool says_something = !declared.values.empty() || !declared.default_device.empty();
+    if (says_something && !file.declarations[i].path.empty()) ready.with_glob.push_back(i);
   }
-  append(declarations.inputs, options_.declarations.inputs);
-  append(declarations.ranges, options_.declarations.ranges);
-  append(declarations.devices, options_.declarations.devices);
-  // Every part was parsed before.
-  declared.analysis = parse_declarations(declarations).value();
-  declared.placement = placement_options(declared.analysis);
-  declared.config = config;
-  declared.parts = std::move(parts);
-  return known_->last = std::make_shared<const Declared>(std::move(declared));
+  for (std::size_t i = 0; i < file.suppressions.size(); ++i)
+    if (!file.suppressions[i].path.empty())
+      ready.with_glob.push_back(static_cast<std::uint32_t>(file.declarations.size() + i));
+
+  rules::RuleSelection& selection = ready.selection;
+  selection.read_sources_below(options_.source_root);
+  const auto& select = options_.select.empty() ? file.select : options_.select;
+  for_each_word(select, [&](std::string_view word) { selection.select(word); });
+  for (const auto* ignore : {&file.ignore, &options_.ignore})
+    for_each_word(*ignore, [&](std::string_view word) { selection.ignore(word); });
+  leave_out(selection);
+  // ONNX requires sorted nodes and imported domains; onnxruntime sorts the nodes, which its own converter to half
+  // precision leaves unsorted, and takes its newest version of a domain that it knows.
+  if (options_.target == "onnx")
+    for (const std::string_view rule : {"use-before-definition", "missing-opset-import"})
+      selection.set_severity(rule, findings::Severity::kError);
+  for (const auto& [rule, severity] : file.severities) selection.set_severity(rule, severity);
+  return ready;
+}
+
+Settings::Applied Settings::apply(const Ready& ready, const std::vector<std::uint32_t>& matching) const {
+  constexpr std::size_t kEntry = 256;  // of a declared value, beside texts of any length
+  const config::ConfigContent& file = *ready.says;
+  Applied applied;
+  const auto applies = [&](const std::string& glob, std::size_t number) {
+    return glob.empty() || std::ranges::binary_search(matching, number);
+  };
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < file.declarations.size(); ++i) {
+    if (!applies(file.declarations[i].path, i)) continue;
+    add_declarations(ready.declared[i], applied.analysis);
+    if (!file.declarations[i].path.empty()) rows.push_back(i);
+  }
+  add_declarations(declared_, applied.analysis);
+  applied.placement = placement_options(applied.analysis);
+  pipeline::FilterOptions::Suppressions suppressions;
+  for (std::size_t i = 0; i < file.suppressions.size(); ++i)
+    if (applies(file.suppressions[i].path, file.declarations.size() + i))
+      suppressions.push_back(file.suppressions[i].suppression);
+  applied.memory =
+      sizeof applied + 2 * matching.size() * sizeof(std::uint32_t) + suppressions.size() * sizeof(suppressions[0]);
+  for (const auto& [name, declared] : applied.analysis.values) applied.memory += kEntry + 2 * name.size();
+  applied.rows = std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+  if (!suppressions.empty())
+    applied.suppressions = std::make_shared<const pipeline::FilterOptions::Suppressions>(std::move(suppressions));
+  return applied;
+}
+
+std::shared_ptr<const Settings::Applied> Settings::applied(const Ready& ready,
+                                                           std::vector<std::uint32_t> matching) const {
+  constexpr std::size_t kMostMemory = std::size_t{4} << 20;  // each input may be one that other rows apply to
+  const std::lock_guard lock(known_->mutex);
+  std::pair key(&ready, std::move(matching));
+  if (const auto found = known_->applied.find(key); found != known_->applied.end()) return found->second;
+  auto made = std::make_shared<const Applied>(apply(ready, key.second));
+  if (known_->memory + made->memory > kMostMemory) {
+    known_->applied.clear();
+    known_->memory = 0;
+  }
+  known_->memory += made->memory;
+  known_->applied.emplace(std::move(key), made);
+  return made;
 }
 
 InputSettings Settings::of(const std::string& input, const std::shared_ptr<const config::Config>& config) const {
   InputSettings settings;
   settings.config = config;
-  const config::Config none;
-  const config::Config& at = config != nullptr ? *config : none;
-  const config::ConfigContent& file = *at.says;
-  const std::string path = config != nullptr ? relative_path(input, at.folder) : input;
-
-  std::vector<std::size_t> parts;
-  for (std::size_t i = 0; i < file.declarations.size(); ++i)
-    if (matches_path(file.declarations[i].path, path)) parts.push_back(i);
-  const std::shared_ptr<const Declared> declared = declared_by(config, std::move(parts));
-  settings.names = declared->names;
-  settings.analysis = declared->analysis;
+  const Ready& ready = *ready_.at(config != nullptr ? config->says.get() : says_nothing_.get());
+  const config::ConfigContent& file = *ready.says;
+  std::vector<std::uint32_t> matching;
+  if (!ready.with_glob.empty()) {
+    const std::string path = relative_path(input, config->folder);
+    PathMatcher matcher(path);
+    for (const std::uint32_t row : ready.with_glob) {
+      const std::size_t declared = file.declarations.size();
+      if (matcher.matches(row < declared ? file.declarations[row].path : file.suppressions[row - declared].path))
+        matching.push_back(row);
+    }
+  }
+  const std::shared_ptr<const Applied> applies = applied(ready, std::move(matching));
+  settings.rows = applies->rows;
+  settings.analysis = applies->analysis;
   settings.analysis.signatures = signatures_;
-  settings.placement = declared->placement;
+  settings.placement = applies->placement;
   settings.placement.providers = providers_;
-  const std::string& placement_file = options_.placement_file.empty() ? at.placement_file : options_.placement_file;
+  settings.filter.suppressions = applies->suppressions;
+  const std::string& of_config = config != nullptr ? config->placement_file : file.placement_file;
+  const std::string& placement_file = options_.placement_file.empty() ? of_config : options_.placement_file;
   if (!placement_file.empty()) settings.placement.rules = placement_files_.by_path.at(placement_file);
 
-  settings.selection.read_sources_below(options_.source_root);
-  const auto& select = options_.select.empty() ? file.select : options_.select;
-  for_each_word(select, [&](std::string_view word) { settings.selection.select(word); });
-  for (const auto* ignore : {&file.ignore, &options_.ignore})
-    for_each_word(*ignore, [&](std::string_view word) { settings.selection.ignore(word); });
-  leave_out(settings.selection);
-  // ONNX requires sorted nodes and imported domains; onnxruntime sorts the nodes, which its own converter to half
-  // precision leaves unsorted, and takes its newest version of a domain that it knows.
-  if (options_.target == "onnx")
-    for (const std::string_view rule : {"use-before-definition", "missing-opset-import"})
-      settings.selection.set_severity(rule, findings::Severity::kError);
-  for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
-  for (const auto& [glob, suppression] : file.suppressions) {
-    if (!matches_path(glob, path)) continue;
-    settings.filter.suppressions.push_back(suppression);
-  }
-
+  settings.selection = ready.selection;
   settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
   settings.max_findings =
       options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
-  const std::string& baseline = options_.baseline.empty() ? at.baseline : options_.baseline;
+  const std::string& known = config != nullptr ? config->baseline : file.baseline;
+  const std::string& baseline = options_.baseline.empty() ? known : options_.baseline;
   if (!baseline.empty() && !options_.keep_all) settings.filter.baseline = baselines_.by_path.at(baseline);
   settings.baseline_is_configured = options_.baseline.empty();
-  if (options_.keep_all || settings.filter.baseline != nullptr || !settings.filter.suppressions.empty())
+  if (options_.keep_all || settings.filter.baseline != nullptr || settings.filter.suppressions != nullptr)
     settings.selection.keep(kAllFindings);
   return settings;
 }

@@ -36,20 +36,17 @@ struct SettingsOptions {
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
 };
 
-/// A value that a row [[models]] declares.
-struct ConfigName {
-  std::string name;
-  std::uint32_t line = 0;
-};
-
 /// What holds for one input.
 struct InputSettings : pipeline::Options {
   findings::FailOn fail_on;
   std::size_t max_findings = 1000;
   std::shared_ptr<const config::Config> config;  ///< null: none
-  std::vector<ConfigName> names;                 ///< declared for this input in particular
-  bool baseline_is_configured = false;           ///< the configuration names it, not an option
+  /// Rows [[models]] that name values of this input, as numbers of the configuration's declarations.
+  std::shared_ptr<const std::vector<std::uint32_t>> rows;
+  bool baseline_is_configured = false;  ///< the configuration names it, not an option
 };
+
+using DeclaredValues = SharedMap<std::string, dataflow::InputDeclaration>;
 
 /// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
 /// declaration of the same value and the other options win.
@@ -65,38 +62,55 @@ class Settings {
   InputSettings of(const std::string& input, const std::shared_ptr<const config::Config>& config) const;
 
   /// Values that options declare.
-  const dataflow::AnalysisOptions& declared() const { return declared_; }
+  const DeclaredValues& declared_values() const { return declared_.values; }
 
  private:
-  /// What some parts of a configuration and the command line declare.
-  struct Declared {
-    std::shared_ptr<const config::Config> config;  ///< null: none
-    std::vector<std::size_t> parts;
-    std::vector<ConfigName> names;
+  /// What a configuration says and the command line adds, ready for any input: thousands of inputs may have one, and
+  /// hundreds of configurations be links to one file.
+  struct Ready {
+    std::shared_ptr<const config::ConfigContent> says;
+    std::vector<dataflow::AnalysisOptions>
+        declared;  ///< by declarations; a default device is empty where none is given
+    /// Those with a glob that declare something, and suppressions with one: numbers that follow those of declarations.
+    std::vector<std::uint32_t> with_glob;
+    rules::RuleSelection selection;
+  };
+  Ready make_ready(const std::shared_ptr<const config::ConfigContent>& says) const;
+
+  /// What holds for all inputs that the same rows apply to.
+  struct Applied {
+    std::shared_ptr<const std::vector<std::uint32_t>> rows;
     dataflow::AnalysisOptions analysis;
     placement::PlacementOptions placement;
+    std::shared_ptr<const pipeline::FilterOptions::Suppressions> suppressions;
+    std::size_t memory = 0;
   };
-  /// For inputs that the same parts apply to, it is read once.
-  std::shared_ptr<const Declared> declared_by(const std::shared_ptr<const config::Config>& config,
-                                              std::vector<std::size_t> parts) const;
+  /// `matching`: of with_glob.
+  std::shared_ptr<const Applied> applied(const Ready& ready, std::vector<std::uint32_t> matching) const;
+  Applied apply(const Ready& ready, const std::vector<std::uint32_t>& matching) const;
   struct Known {
     std::mutex mutex;
-    std::shared_ptr<const Declared> last;
+    std::map<std::pair<const Ready*, std::vector<std::uint32_t>>, std::shared_ptr<const Applied>> applied;
+    std::size_t memory = 0;
   };
 
   /// Declarations, and the files that the configuration names.
   std::optional<Error> accept(const config::Config& config);
   std::optional<Error> read_baseline(const std::string& path, bool is_found);
   std::optional<Error> read_placement(const std::string& path, bool is_found);
+  std::optional<Error> check_declarations(const config::Config& config) const;
   void leave_out(rules::RuleSelection& selection) const;
   void announce(const config::Config& config);
 
   SettingsOptions options_;
-  dataflow::AnalysisOptions declared_;
+  dataflow::AnalysisOptions declared_;    ///< the default device is empty where no option names one
+  rules::RuleSelection of_command_line_;  ///< what the options alone select
   std::optional<findings::FailOn> fail_on_;
   std::shared_ptr<const config::Config> given_;
+  std::shared_ptr<const config::ConfigContent> says_nothing_ = std::make_shared<const config::ConfigContent>();
+  std::map<const config::ConfigContent*, std::shared_ptr<const Ready>> ready_;
   config::ConfigFinder finder_{rules::rule_names()};
-  std::shared_ptr<Known> known_ = std::make_shared<Known>();  ///< of threads that ask for settings
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();  ///< shared by threads that ask for settings
   std::set<std::shared_ptr<const config::Config>> accepted_;
   std::set<std::string> announced_;  ///< by path
   /// Files that the configurations of many folders name may be links to one.

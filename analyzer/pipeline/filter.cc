@@ -100,7 +100,9 @@ class Filter {
   std::vector<bool> suppress(const CommentSuppressions& comments) {
     std::vector<bool> used(comments.good.size(), false);
     const CommentsByLine by_line(comments.good);
-    out_.suppressed.assign(options_.suppressions.size(), 0);
+    static const FilterOptions::Suppressions kNone;
+    const FilterOptions::Suppressions& rows = options_.suppressions == nullptr ? kNone : *options_.suppressions;
+    out_.suppressed.assign(rows.size(), 0);
     std::erase_if(out_.findings, [&](const Finding& finding) {
       const auto covers = [&](const std::shared_ptr<const Suppression>& suppression) {
         if (meter_.is_spent()) return false;
@@ -112,9 +114,9 @@ class Filter {
         ++out_.suppressed_by_comments;
         return true;
       }
-      const auto row = std::ranges::find_if(options_.suppressions, covers);
-      if (row == options_.suppressions.end()) return false;
-      ++out_.suppressed[static_cast<std::size_t>(row - options_.suppressions.begin())];
+      const auto row = std::ranges::find_if(rows, covers);
+      if (row == rows.end()) return false;
+      ++out_.suppressed[static_cast<std::size_t>(row - rows.begin())];
       return true;
     });
     return used;

@@ -16,7 +16,8 @@ namespace tensorlint::pipeline {
 
 /// What is not reported of an input, besides what its comments suppress.
 struct FilterOptions {
-  std::vector<std::shared_ptr<const findings::Suppression>> suppressions;
+  using Suppressions = std::vector<std::shared_ptr<const findings::Suppression>>;
+  std::shared_ptr<const Suppressions> suppressions;  ///< null: none
   std::shared_ptr<const config::Baseline> baseline;  ///< null: none
 };
 

@@ -10,15 +10,22 @@ namespace tensorlint::pipeline {
 void SuppressionUses::note(std::size_t input, const config::Config& config, const Options& options,
                            const CheckResults& results) {
   const std::lock_guard lock(mutex_);
-  const auto [at, is_new] = configs_.try_emplace(config.path, Config{input, options.selection, config.says, {}});
+  const auto [at, is_new] = configs_.try_emplace(config.path);
   Config& known = at->second;
-  if (!is_new && input < known.first_input) {
+  if (is_new) known.says = config.says;
+  if (is_new || input < known.first_input) {
     known.first_input = input;
     known.selection = options.selection;
   }
+  const auto& rows = options.filter.suppressions;
+  if (rows == nullptr) return;
+  // Thousands of inputs may have the same rows, and none of them anything to suppress.
+  const bool is_told = results.is_partial || known.asked == rows;
+  if (is_told && std::ranges::all_of(results.suppressed, [](std::size_t findings) { return findings == 0; })) return;
+  if (!results.is_partial) known.asked = rows;
   known.uses.resize(known.says->suppressions.size());
-  for (std::size_t i = 0; i < options.filter.suppressions.size(); ++i) {
-    const findings::Suppression& suppression = *options.filter.suppressions[i];
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const findings::Suppression& suppression = *(*rows)[i];
     Use& use = known.uses[suppression.row];
     // Of an input that is checked in part nobody knows what it would have suppressed.
     if (results.suppressed[i] > 0)

@@ -37,6 +37,8 @@ class SuppressionUses {
     rules::RuleSelection selection;  ///< of that input
     std::shared_ptr<const config::ConfigContent> says;
     std::vector<Use> uses;
+    /// Of the last input that was checked completely: all that follows from its rows having been asked is noted.
+    std::shared_ptr<const FilterOptions::Suppressions> asked;
   };
 
   std::mutex mutex_;

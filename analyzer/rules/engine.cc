@@ -141,8 +141,7 @@ bool RuleSelection::set_severity(std::string_view pattern, findings::Severity se
   const auto codes = rule_names().matching(pattern);
   for (const std::string_view code : codes) {
     const auto known = severities_.find(code);
-    if (known == severities_.end() || codes.size() <= known->second.rules)
-      severities_.insert_or_assign(code, Override{severity, codes.size()});
+    if (known == severities_.end() || codes.size() <= known->second.rules) severities_[code] = {severity, codes.size()};
   }
   return !codes.empty();
 }

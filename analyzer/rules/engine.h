@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "analyzer/findings/rule_codes.h"
 #include "analyzer/findings/rule_names.h"
 #include "analyzer/rules/rule.h"
+#include "base/copy_on_write.h"
 #include "passes/results/pass_results.h"
 
 namespace tensorlint::rules {
@@ -54,13 +54,13 @@ class RuleSelection {
 
  private:
   struct Override {
-    findings::Severity severity;
-    std::size_t rules;  ///< that the pattern means
+    findings::Severity severity{};
+    std::size_t rules = 0;  ///< that the pattern means
   };
   Door door_ = Door::kFile;
   bool chosen_ = false;
   findings::RuleCodes selected_, ignored_, left_out_;
-  std::map<std::string_view, Override> severities_;
+  SharedMap<std::string_view, Override> severities_;
   std::size_t limit_ = Reporter::kMaxFindingsPerRule;
   std::string source_root_;
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/copy_on_write.h"
 #include "base/meter.h"
 #include "base/walk.h"
 #include "ir/call/application.h"
@@ -25,14 +26,14 @@ namespace tensorlint::dataflow {
 struct InputDeclaration {
   std::optional<DTypeSet> dtypes;
   bool has_shape = false;
-  std::vector<std::string> dims;  ///< numbers, names, or "?"
+  SharedList<std::string> dims;  ///< numbers, names, or "?"
   std::optional<Range> range;
   std::string device;  ///< empty: not declared
 };
 
 struct AnalysisOptions {
-  std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
-  std::shared_ptr<const ops::Signatures> signatures;            ///< of operators without a schema; null: none
+  SharedMap<std::string, InputDeclaration> values;    ///< by value name, of the main graph
+  std::shared_ptr<const ops::Signatures> signatures;  ///< of operators without a schema; null: none
   std::string default_device = "cpu";
   std::uint64_t max_visits = 0;  ///< of the budget; 0: kVisitsPerNode for each node
   bool believes_shapes = true;   ///< that results are declared with; a run, which knows better, does not

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <optional>
 
 #include "base/lines.h"
@@ -286,8 +287,15 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
 }
 
 std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
+  // Each model that is placed asks for one.
+  static std::mutex mutex;
+  static std::map<const char*, std::shared_ptr<const ProviderTable>> parsed;  // by text
   const std::string_view text = provider_table(name);
-  return text.empty() ? nullptr : std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
+  if (text.empty()) return nullptr;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const ProviderTable>& table = parsed[text.data()];
+  if (table == nullptr) table = std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
+  return table;
 }
 
 std::string built_in_providers() { return fmt::format("{}", fmt::join(provider_table_names(), ", ")); }

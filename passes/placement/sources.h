@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/copy_on_write.h"
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/provider.h"
@@ -32,9 +33,8 @@ struct PlacementRule {
 };
 
 struct PlacementOptions {
-  std::string default_device = "cpu";  ///< canonical
-  std::map<std::string, std::string, std::less<>>
-      values;  ///< command line: canonical device by value of the main graph
+  std::string default_device = "cpu";          ///< canonical
+  SharedMap<std::string, std::string> values;  ///< command line: canonical device by value of the main graph
   std::shared_ptr<const std::vector<PlacementRule>> rules;  ///< of a placement file; null: none
   std::vector<std::shared_ptr<const ProviderTable>>
       providers;  ///< in the order of preference; they place what nothing else does

@@ -75,7 +75,8 @@ TEST(Filter, CountsFindingsOfRulesThatAreLeftOut) {
 
 TEST(Filter, ACommentComesBeforeTheConfiguration) {
   Options options;
-  options.filter.suppressions = {suppression_of("dead-node"), suppression_of("dead-node", "second")};
+  options.filter.suppressions = std::make_shared<const FilterOptions::Suppressions>(
+      FilterOptions::Suppressions{suppression_of("dead-node"), suppression_of("dead-node", "second")});
   const CheckResults results = check("# tensorlint: ignore[dead-node] read by a hook", options);
   EXPECT_EQ(rules_of(results), Rules{"reduction-axis-out-of-range"});
   EXPECT_EQ(results.suppressed_by_comments, 1U);
@@ -140,7 +141,8 @@ TEST(Filter, TakesTheBaselineAwayLast) {
   known.add("m.onnxtxt", check("", {}).findings);
   Options options;
   options.filter.baseline = std::make_shared<const config::Baseline>(std::move(known));
-  options.filter.suppressions = {suppression_of("dead-node", "first")};
+  options.filter.suppressions = std::make_shared<const FilterOptions::Suppressions>(
+      FilterOptions::Suppressions{suppression_of("dead-node", "first")});
   const CheckResults results = check("# tensorlint: ignore[cycle] so", options);
   EXPECT_EQ(rules_of(results), Rules{"unused-suppression"});
   EXPECT_EQ(results.suppressed, std::vector<std::size_t>{1});
