@@ -38,20 +38,34 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+/// One finding may be about all that is wrong with an input.
+void keep_first_places(findings::Finding& finding, std::size_t memory) {
+  std::size_t bytes = findings::memory_of(finding);
+  if (bytes <= memory) return;
+  while (bytes > memory && !finding.also.empty()) {
+    bytes -= findings::memory_of(finding.also.back());
+    finding.also.pop_back();
+  }
+  finding.also.shrink_to_fit();
+}
+
 /// As many as are asked for, and as fit in `memory`: the most severe ones. What repairs them has been of use until
 /// here.
 void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limit, std::size_t memory) {
   std::size_t bytes = 0;
   for (findings::Finding& finding : findings) {
     finding.causes = {};
+    finding.also.shrink_to_fit();
     for (findings::Fix& fix : finding.fixes) fix.edits = {};
     bytes += findings::memory_of(finding);
   }
+  findings.shrink_to_fit();  // what is said twice, or is suppressed, has left its room
   if (findings.size() <= limit && bytes <= memory) return;
   std::stable_sort(findings.begin(), findings.end(),
                    [](const findings::Finding& a, const findings::Finding& b) { return a.severity > b.severity; });
   std::size_t kept = 0;
   for (bytes = 0; kept < std::min(findings.size(), limit); ++kept) {
+    if (kept == 0) keep_first_places(findings[kept], memory);
     bytes += findings::memory_of(findings[kept]);
     if (bytes > memory && kept > 0) break;
   }

@@ -12,6 +12,8 @@ from promise import LARGEST, PromiseTest
 from visits_and_probes_test import HEADER, some_names
 
 X = wire.value("x", dims=["N"])
+# Of a version and a graph without nodes.
+TINY = b"\x08\x0a\x3a\x00"
 ABS = wire.model(wire.graph([wire.node("Abs", ["x"], ["y"])], [X], [wire.data(1, "y")]))
 
 
@@ -40,14 +42,14 @@ class ManyInputsTest(PromiseTest):
         self.models = self.folder / "models"
         self.models.mkdir()
 
-    def check_models(self, *, codes: tuple[int, ...] = (1,)) -> None:
+    def check_models(self, *options: str | pathlib.Path, codes: tuple[int, ...] = (1,)) -> None:
         """Reports go to a file: what this process holds counts as memory of those that it starts."""
-        size = sum(path.stat().st_size for path in self.models.iterdir())
+        size = sum(path.stat().st_size for path in self.models.rglob("*") if path.is_file() and not path.is_symlink())
         for form in ("text", "json"):
             with self.subTest(form):
-                self.assert_kept(hostile_test.run(["check", "--jobs", "1", "--format", f"{form}={self.folder}/report", self.models]), size, codes=codes)
+                self.assert_kept(hostile_test.run(["check", "--jobs", "1", "--format", f"{form}={self.folder}/report", *options, self.models]), size, codes=codes)
 
-    def summary_of(self, *inputs: pathlib.Path) -> dict[str, int]:
+    def summary_of(self, *inputs: str | pathlib.Path) -> dict[str, int]:
         report = self.folder / "report"
         hostile_test.run(["check", "--format", f"json={report}", *inputs])
         with report.open("rb") as file:
@@ -57,6 +59,11 @@ class ManyInputsTest(PromiseTest):
     def write_models(self, count: int) -> None:
         for i in range(count):
             (self.models / f"{i}.onnx").write_bytes(ABS)
+
+    def write_tiny_models(self, count: int, config: str = "") -> None:
+        for i in range(count):
+            (self.models / f"{i}.onnx").write_bytes(TINY)
+        (self.models / "tensorlint.toml").write_text(config)
 
     def configure(self, head: str, declared: str) -> None:
         (self.models / "tensorlint.toml").write_text(head + "".join(f"{name}={declared}\n" for name in some_names(1000)))
@@ -102,6 +109,61 @@ class ManyInputsTest(PromiseTest):
         messages = [finding["message"] for finding in json.loads(report.output)["findings"]]
         self.assertEqual(sum("no name or module matches" in message for message in messages), 20)
         self.assertIn(f"{32000 // len(row) - 20} more rows of the placement file place nothing", messages)
+
+    def test_a_provider_of_many_models(self) -> None:
+        self.write_tiny_models(5000)
+        self.check_models("--placement", "runtime", "--provider", "cuda", codes=(0,))
+
+    def test_severities_of_many_models(self) -> None:
+        rules = json.loads(hostile_test.run(["rules", "--format", "json"]).output)
+        words = sorted({rule["code"][:length] for rule in rules["rules"] for length in range(4, 8)})
+        self.write_tiny_models(12000, "[severity]\n" + "".join(f'{word}="info"\n' for word in words))
+        self.check_models(codes=(0,))
+
+    def test_words_of_many_models(self) -> None:
+        self.write_tiny_models(12000, "ignore=[" + '"loss",' * 12000 + "]\n")
+        self.check_models(codes=(0,))
+
+    def test_rows_of_many_models(self) -> None:
+        for row in ('{path="*c"},', '{path="*c*",device="cpu"},'):  # the first ones declare nothing
+            self.write_tiny_models(10000, f"models=[{row * (36000 // len(row))}]\n")
+            self.check_models(codes=(0,))
+
+    def test_declarations_of_many_models(self) -> None:
+        self.write_tiny_models(10000, "[ranges]\n" + "".join(f'v{i}="0:1"\n' for i in range(1000)))
+        self.check_models(codes=(0,))
+
+    def test_declarations_of_alternating_models(self) -> None:
+        rows = (f'[[models]]\npath="{glob}"\n[models.ranges]\n' + "".join(f'v{i}="0:1"\n' for i in range(500)) for glob in ("*?5*", "*?6*"))
+        self.write_tiny_models(10000, "".join(rows))
+        self.check_models(codes=(2,))
+
+    def test_declarations_of_models_that_other_rows_apply_to(self) -> None:
+        rows = "".join(f'[[models]]\npath="*{digit}?*.onnx"\nranges.w{digit}="0:1"\n' for digit in range(10))
+        dims = ",".join("a" * 6000)
+        self.write_tiny_models(8000, f'[inputs]\nx="int8[{dims}]"\n[ranges]\n' + "".join(f'v{i}="0:1"\n' for i in range(700)) + rows)
+        self.check_models(codes=(2,))
+
+    def test_links_to_one_configuration_of_declarations(self) -> None:
+        (self.models / "tensorlint.toml").write_text("[ranges]\n" + "".join(f'v{i}="0:1"\n' for i in range(1000)))
+        for i in range(5000):
+            (self.models / f"{i}").mkdir()
+            (self.models / f"{i}" / "m.onnx").write_bytes(TINY)
+            (self.models / f"{i}" / "tensorlint.toml").symlink_to("../tensorlint.toml")
+        self.check_models("--quiet", codes=(0,))
+
+    def test_suppressions_of_many_models(self) -> None:
+        row = '{rule="loss",reason="a"},'
+        self.write_tiny_models(16000, f"suppress=[{row * 7000}]\n")
+        self.check_models(codes=(0,))
+
+    def test_findings_of_rows_that_place_nothing(self) -> None:
+        self.write_tiny_models(15000)
+        placement = self.folder / "p.toml"
+        for between, findings in (("", 1), ("\n", 20)):  # what is said of one line twice is said once
+            placement.write_text("place=[" + ('{values="a",device="cpu"},' + between) * 20 + "]\n")
+            self.check_models("--placement-file", placement)
+            self.assertEqual(self.summary_of("--placement-file", placement, self.models)["places"], findings * 15000)
 
     def test_sums_held_against_a_thousand_losses(self) -> None:
         of_losses = len(sites(480, 120, 33, 2000)) - len(sites(480, 120, 33, 1000))
