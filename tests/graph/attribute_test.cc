@@ -22,7 +22,7 @@ TEST(Attributes, OfNodesWithManyAreFoundByName) {
       return model->attribute(model->node(static_cast<NodeId>(node)), name);
     };
     for (std::size_t i = 0; i < count; ++i)
-      for (const std::size_t node : {1, 2}) {
+      for (const std::size_t node : {std::size_t{1}, std::size_t{2}}) {
         const Attribute* const found = at(node, "a" + std::to_string(i * 7 % count));
         ASSERT_NE(found, nullptr);
         EXPECT_EQ(found->i, static_cast<std::int64_t>(i)) << "of two, the first";
