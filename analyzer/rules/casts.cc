@@ -34,14 +34,15 @@ std::string name_before(const Model& model, NodeId before, ValueId value, std::s
   return unused_name(model, fmt::format("{}_{}_{}", model.name_of(value), what, static_cast<std::uint32_t>(before)));
 }
 
+}  // namespace
+
 void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId from, const std::string& to,
                        std::vector<GraphEdit>& edits) {
+  const std::size_t most = edits.size() + most_edits_with(to);
   const std::span<const ValueId> operands = analysis.operands(node).read();
-  for (std::uint32_t i = 0; i < operands.size(); ++i)
+  for (std::uint32_t i = 0; i < operands.size() && edits.size() <= most; ++i)
     if (operands[i] == from) edits.push_back(SetOperand{node, i, to});
 }
-
-}  // namespace
 
 std::optional<DType> float_of(const Operand& operand) {
   if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;

@@ -20,6 +20,11 @@ std::vector<GraphEdit> insert_cast(const dataflow::Analysis& analysis, NodeId be
 /// Inserts a Squeeze of the last axis of a value right before a node, for all operands of the node that are this value.
 std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& analysis, NodeId before, ValueId value);
 
+/// All operands of a node that are `from` get the name `to`; of more edits than a fix may have it makes a few too many,
+/// so that they are left out.
+void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId from, const std::string& to,
+                       std::vector<GraphEdit>& edits);
+
 /// Takes away a node that only `reader` read, which now reads something else.
 void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
                              std::vector<GraphEdit>& edits);

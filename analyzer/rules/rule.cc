@@ -354,9 +354,13 @@ FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability
   reporter_.charge(message.size() + Reporter::kStepsPerText * edits.size());
   if (finding_ == nullptr) return *this;
   cut(message);
-  std::size_t bytes = sizeof(findings::Fix) + message.size();
+  std::size_t bytes = 0;
   for (const GraphEdit& edit : edits) bytes += bytes_of(edit);
-  keep(reporter_, bytes);
+  if (bytes > kMaxEditBytes) {
+    edits = {};
+    bytes = 0;
+  }
+  keep(reporter_, sizeof(findings::Fix) + message.size() + bytes);
   finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }

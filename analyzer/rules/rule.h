@@ -132,6 +132,11 @@ struct ViolationCase {
   std::vector<Operand> operands() const;
 };
 
+/// Names in edits may be long, and a node may have thousands of operands: a fix whose edits take more is advice.
+constexpr std::size_t kMaxEditBytes = std::size_t{1} << 21;
+/// That many edits with a name are as much as a fix may have.
+inline std::size_t most_edits_with(std::string_view name) { return kMaxEditBytes / (sizeof(GraphEdit) + name.size()); }
+
 class Reporter;
 
 /// Fills in a finding; returned by Reporter, to be used at once.
@@ -154,7 +159,8 @@ class FindingBuilder {
   FindingBuilder& calls(std::span<const NodeId> calls);
   /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
   FindingBuilder& origin(const Operand& operand, Aspect aspect);
-  /// `edits` is what `tensorlint fix` does to the model; without them the fix is advice.
+  /// `edits` is what `tensorlint fix` does to the model; without them, and with more than kMaxEditBytes, the fix is
+  /// advice.
   FindingBuilder& fix(std::string message, findings::Applicability applicability = findings::Applicability::kUnsafe,
                       std::vector<GraphEdit> edits = {});
 

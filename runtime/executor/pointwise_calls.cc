@@ -106,7 +106,8 @@ int sign(double number) { return number > 0 ? 1 : number < 0 ? -1 : 0; }
 class Pieces {
  public:
   /// `between`: what is computed between the pair and the elements.
-  Pieces(const losses::Formula& formula, std::span<const std::size_t> between) : formula_(formula) {
+  Pieces(const losses::Formula& formula, std::span<const std::size_t> between, Meter& meter)
+      : formula_(formula), meter_(meter) {
     for (const std::size_t at : between) add(formula.parts()[at]);
   }
 
@@ -134,7 +135,7 @@ class Pieces {
     };
     for (const double x : operands)
       for (const double t : operands)
-        if (!holds(x, t, 0.37, 1.9)) return false;
+        if (meter_.is_spent() || !holds(x, t, 0.37, 1.9)) return false;
     for (const Point& at : points_of(kind, delta))
       for (const double other : numbers)
         if (!holds(at.x, at.t, other, 1.9) || !holds(at.x, at.t, 0.37, other)) return false;
@@ -145,11 +146,20 @@ class Pieces {
   /// A part that is another function of its operands where they have met.
   struct Switch {
     std::size_t a, b;  ///< parts; kZero
+    auto operator<=>(const Switch&) const = default;
   };
   static constexpr std::size_t kZero = static_cast<std::size_t>(-1);
 
+  /// Each once: an operator of many operands has one for each two of them, and all are compared at each point.
+  void add(const Switch& one) {
+    constexpr std::size_t kMostSwitches = 1024;
+    is_unknown_ = is_unknown_ || switches_.size() == kMostSwitches;
+    meter_.charge(kStepsOfSwitch);
+    if (!is_unknown_ && one.a != one.b && known_.insert(one).second) switches_.push_back(one);
+  }
+
   void add(const losses::Formula::Part& part) {
-    if (part.kind != losses::Formula::PartKind::kElement) return;
+    if (is_unknown_ || part.kind != losses::Formula::PartKind::kElement) return;
     constexpr std::array<std::string_view, 14> kSmooth{"Add",     "Sub",      "Mul",        "Div",  "Neg",
                                                        "Exp",     "Log",      "Pow",        "Sqrt", "Sum",
                                                        "Sigmoid", "Softplus", "Reciprocal", "Tanh"};
@@ -162,13 +172,13 @@ class Pieces {
     if (is_in(kSmooth)) return;
     may_drop_nan_ = true;
     if (is_in(kAtZero)) {
-      switches_.push_back({part.operands[0], kZero});
+      add({part.operands[0], kZero});
     } else if (is_in(kOfTwo) && part.attributes.empty()) {
       const bool is_clip = part.op == "Clip";
       for (std::size_t i = 0; i < (is_clip ? 1 : part.operands.size()); ++i)
         for (std::size_t j = i + 1; j < part.operands.size(); ++j)
           if (part.operands[i] != losses::Formula::kNoPart && part.operands[j] != losses::Formula::kNoPart)
-            switches_.push_back({part.operands[i], part.operands[j]});
+            add({part.operands[i], part.operands[j]});
     } else if (!is_in(kOfTruths)) {
       is_unknown_ = true;
     }
@@ -178,6 +188,7 @@ class Pieces {
   bool note(const std::array<double, 2>& borders) {
     const auto piece = static_cast<std::size_t>(3 * sign(borders[0]) + sign(borders[1]) + 4);
     const auto values = formula_.values();
+    meter_.charge(1 + switches_.size() / 2);
     for (std::size_t i = 0; i < switches_.size(); ++i) {
       const double difference = values[switches_[i].a] - (switches_[i].b == kZero ? 0 : values[switches_[i].b]);
       if (std::isnan(difference)) continue;  // outside of what the formula is for
@@ -188,8 +199,12 @@ class Pieces {
     return true;
   }
 
+  static constexpr std::uint64_t kStepsOfSwitch = 8;  ///< an allocation
+
   const losses::Formula& formula_;
+  Meter& meter_;
   std::vector<Switch> switches_;
+  std::set<Switch> known_;
   std::vector<std::array<std::optional<int>, 9>> seen_;  ///< by switch and piece
   bool is_unknown_ = false, may_drop_nan_ = false;
 };
@@ -320,7 +335,7 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
       if (operand != losses::Formula::kNoPart) pending.push_back(operand);
   }
   if (others.size() > 2) return false;
-  Pieces pieces(formula, between);
+  Pieces pieces(formula, between, analysis_.meter());
   if (pieces.is_unknown()) return false;
 
   constexpr std::array kKinds{PointwiseKind::kSquared,      PointwiseKind::kAbsolute,       PointwiseKind::kSmoothL1,

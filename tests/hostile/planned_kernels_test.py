@@ -93,6 +93,20 @@ Y=If(c)<then_branch={"N" * 20_000}()=>(R){{{nodes}R=Neg(x)}},else_branch=e()=>(Q
         text = f'<ir_version:8,opset_import:["":17]>g(float[{shape}]X)=>(R0,R1,R2,R3)<float[{shape}] c={{1.5}}>{{{"".join(lines)}}}'
         self.run_at_once(text)
 
+    def test_operands_that_may_meet_at_each_point_of_a_formula(self):
+        """Each two of 48 operands may; and each of 38 nodes has the operands of the one before among its own."""
+        nodes, last = ["d=Sub(X,T)", "q=Mul(d,d)"], "q"
+        for i in range(38):
+            nodes.append(f"m{i}=Max({','.join([last] * 48)})")
+            last = f"m{i}"
+        same = "\n".join([*nodes, f"L=ReduceMean<keepdims=0>({last})"])
+        self.run_at_once(f'<ir_version:8,opset_import:["":18]>\ng(float[2,3]X,float[2,3]T)=>(float L,float[2,3] m0){{\n{same}\n}}\n')
+        nodes = ["d=Sub(X,T)", "q=Mul(d,d)", *(f"o{i}=Mul(q,q)" for i in range(48))]
+        for i in range(38):
+            nodes.append(f"m{i}=Max({','.join(f'o{(i + k) % 48}' for k in range(47))},{f'm{i - 1}' if i else 'q'})")
+        distinct = "\n".join([*nodes, "L=ReduceMean<keepdims=0>(m37)"])
+        self.run_at_once(f'<ir_version:8,opset_import:["":18]>\ng(float[2,3]X,float[2,3]T)=>(float L,float[2,3] m0){{\n{distinct}\n}}\n')
+
     def test_provider_of_a_long_name(self):
         nodes = "".join(f"{name}=Abs(x)\n" for name in some_names(3000, without=set("gxY")))
         provider = self.folder / "p.txt"

@@ -383,10 +383,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     const Model& model = analysis.model();
     if (normaliser.result() != loss.prediction || model.node(loss.anchor).graph != normaliser.node().graph) return {};
     std::vector<GraphEdit> edits;
-    const auto operands = analysis.operands(loss.anchor);
-    for (std::uint32_t i = 0; i < operands.size(); ++i)
-      if (operands[i] == loss.prediction)
-        edits.push_back(SetOperand{loss.anchor, i, std::string(model.name_of(normaliser.operand(0).value()))});
+    redirect_operands(analysis, loss.anchor, loss.prediction, std::string(model.name_of(normaliser.operand(0).value())),
+                      edits);
     if (!edits.empty()) remove_with_last_reader(analysis, normaliser.id(), loss.anchor, edits);
     return edits;
   }

@@ -130,7 +130,9 @@ class Proposal {
                                                              static_cast<std::uint32_t>(node_)));
     for (GraphEdit& edit : placement::insert_transfer(made, from, made, target_, before, model_.node(before).graph))
       edits.push_back(std::move(edit));
-    for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
+    const std::size_t most = edits.size() + most_edits_with(made);
+    for (std::size_t i = 0; i < move.operands.size() && edits.size() <= most; ++i)
+      edits.push_back(SetOperand{node_, move.operands[i], made});
     const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
     return before == node_ ? what
                            : fmt::format("{} before `{}`, which does not change it", what,
