@@ -207,14 +207,15 @@ bool publish(int folder, const std::string& temporary, const std::string& name) 
 /// What is at `path`, where `data` is to be read from.
 enum class There { kNothing, kSame, kOther };
 
-Result<There> what_is_at(const std::string& output, const Data& data, const ExternalFile& own) {
+Result<There> what_is_at(const std::string& output, ExternalFolder& beside_output, const Data& data,
+                         const ExternalFile& own) {
   struct ::stat status{};
   const std::string path = folder_of(output) + "/" + data.location;
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return There::kNothing;
     return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
   }
-  const Result<ExternalFile> file = open_external_file(output, data.location);
+  const Result<ExternalFile> file = beside_output.open(data.location);
   if (!file) return Error{fmt::format("in the folder of {}: {}", output, file.error().message), {}};
   if (::fstat(file->descriptor(), &status) != 0) return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
   if (same_file(status, data.status)) return There::kSame;
@@ -223,9 +224,10 @@ Result<There> what_is_at(const std::string& output, const Data& data, const Exte
 }
 
 /// Copies one data file to its place below `root`, making the folders that are missing. Links are not followed there.
-std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const std::string& output,
-                                          const Descriptor& root, Made& made, CopyProgress& progress) {
-  const Result<ExternalFile> from = open_external_file(model, data.location);
+std::optional<std::string> copy_data_file(ExternalFolder& beside_model, const Data& data, const std::string& output,
+                                          ExternalFolder& beside_output, const Descriptor& root, Made& made,
+                                          CopyProgress& progress) {
+  const Result<ExternalFile> from = beside_model.open(data.location);
   if (!from) return from.error().message;
   if (!unchanged(data, from->descriptor())) return kChanged;
   Descriptor folder(::fcntl(root.number(), F_DUPFD_CLOEXEC, 0));
@@ -261,7 +263,7 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
   if (!publish(folder.number(), temporary, name)) {
     if (errno != EEXIST) return std::strerror(errno);
     // Somebody was faster: perhaps another run, for a model with the same weights.
-    const Result<There> there = what_is_at(output, data, *from);
+    const Result<There> there = what_is_at(output, beside_output, data, *from);
     if (!there || *there != There::kSame) return "a file of that name has appeared in the meantime";
     ::unlinkat(folder.number(), temporary.c_str(), 0);
     made.forget_last();
@@ -303,10 +305,12 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   if (exists && S_ISDIR(target.st_mode))
     return Error{fmt::format("{} is a folder; add a file name for the model", output), {}};
 
+  // What they count of folders and links is of all files together.
+  ExternalFolder beside_model(model.path), beside_output(output);
   std::vector<Data> missing;
   std::uint64_t total = 0;
   for (const std::string& location : external_locations(model)) {
-    const Result<ExternalFile> file = open_external_file(model.path, location);
+    const Result<ExternalFile> file = beside_model.open(location);
     // Where the model stays in its folder, what is wrong with its data was wrong before, and is a finding.
     if (!file && moves) return Error{file.error().message + "; nothing is written", {}};
     if (location == output.substr(output.rfind('/') + 1))
@@ -318,7 +322,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     if (exists && same_file(target, data.status))
       return Error{fmt::format("the model keeps weights in {}; give the model another name", output), {}};
     if (!moves) continue;
-    const Result<There> there = what_is_at(output, data, *file);
+    const Result<There> there = what_is_at(output, beside_output, data, *file);
     if (!there) return Error{there.error().message + "; nothing is written", {}};
     if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};
     if (*there == There::kOther)
@@ -344,7 +348,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     if (!root.ok()) return Error{fmt::format("cannot write {}: {}", output, std::strerror(errno)), {}};
     CopyProgress progress(total);
     for (const Data& data : missing) {
-      if (const auto fault = copy_data_file(model.path, data, output, root, made, progress))
+      if (const auto fault = copy_data_file(beside_model, data, output, beside_output, root, made, progress))
         return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location,
                                  folder + "/" + data.location, *fault),
                      {}};

@@ -416,7 +416,7 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
   DeviceSources sources(analysis, options);
   const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model(), analysis.meter());
   Answers answers;
-  std::size_t dearest = 0;
+  std::size_t dearest = 0, cheapest = 0;
   std::uint64_t budget = kMaxCostVisits;
   const Meter& meter = analysis.meter();
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() - kMaxCostSteps;
@@ -427,14 +427,15 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
     Run run(analysis, sources, orders, answers, budget, last_step);
     CostCase found = run.run();
     cost.unknown = run.problem();
-    // Hundreds of cases may have thousands of nodes each.
-    if (cost.cases.empty() || is_less(analysis.facts(), cost.cases[dearest], found)) {
-      if (!cost.cases.empty()) cost.cases[dearest].nodes.clear();
-      dearest = cost.cases.size();
-    } else {
-      found.nodes.clear();
-    }
+    // Hundreds of cases may have thousands of nodes and directions each.
+    const std::size_t at = cost.cases.size(), dearest_before = dearest, cheapest_before = cheapest;
+    if (at == 0 || is_less(analysis.facts(), cost.cases[dearest], found)) dearest = at;
+    if (at == 0 || is_less(analysis.facts(), found, cost.cases[cheapest])) cheapest = at;
     cost.cases.push_back(std::move(found));
+    for (const std::size_t known : {dearest_before, cheapest_before, at}) {
+      if (known != dearest) cost.cases[known].nodes.clear();
+      if (known != dearest && known != cheapest) cost.cases[known].directions.clear();
+    }
   } while (answers.next());
   if (!cost.unknown.empty()) cost.cases.clear();
   return cost;

@@ -33,7 +33,7 @@ struct CostCase {
   std::map<std::string, bool> conditions;
   CopyCost cost;
   std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>>
-      directions;                      ///< home, target: copies, bytes
+      directions;                      ///< home, target: copies, bytes; of the cheapest and the dearest case alone
   std::map<NodeId, NodeCopies> nodes;  ///< of the dearest case alone
 };
 

@@ -92,14 +92,14 @@ bool has_index_outside(const dataflow::Analysis& analysis, ValueId indices, Valu
 /// GatherND and the like: one index for each axis from the first on, along the last axis, which a Concat makes.
 bool has_tuple_outside(const dataflow::Analysis& analysis, ValueId indices, ValueId data) {
   const Model& model = analysis.model();
-  std::vector<ValueId> parts{indices};
+  std::span<const ValueId> parts(&indices, 1);
   const NodeId producer = model.value(indices).producer;
-  if (producer != NodeId::kNone && model.operands(model.node(producer)).size() > 1) {
-    const std::span<const ValueId> operands = model.operands(model.node(producer));
-    parts.assign(operands.begin(), operands.end());
-  }
+  if (producer != NodeId::kNone && model.operands(model.node(producer)).size() > 1)
+    parts = model.operands(model.node(producer));
   if (extent_of(analysis, indices, -1) != static_cast<std::int64_t>(parts.size())) return false;
-  for (std::size_t axis = 0; axis < parts.size(); ++axis) {
+  constexpr std::uint64_t kStepsOfPart = 8;
+  for (std::size_t axis = 0; axis < parts.size() && !analysis.meter().is_spent(); ++axis) {
+    analysis.meter().charge(kStepsOfPart);
     const bool is_one_wide = parts.size() == 1 || extent_of(analysis, parts[axis], -1) == 1;
     if (is_one_wide && has_index_outside(analysis, parts[axis], data, static_cast<std::int64_t>(axis))) return true;
   }

@@ -26,6 +26,8 @@ constexpr std::size_t kMaxLevels = 64;
 /// Of a location and the links on its way: a link of a page of `d/../` makes some thousand calls of the system.
 /// Components past these are not even taken out of a link.
 constexpr std::size_t kMaxComponents = 64;
+/// Of all locations of a model, each time that it is read: thousands of files may lie behind one link.
+constexpr std::size_t kMaxComponentsOfModel = std::size_t{1} << 15;
 
 /// A folder directly inside, or `..`; links are not followed.
 Descriptor open_folder(const Descriptor& folder, const std::string& name) {
@@ -70,13 +72,14 @@ Result<ExternalFile> open_regular(const Descriptor& folder, const std::string& n
 /// The file that a link of a hub's cache means: N times `..`, then `blobs/FILE`, where the folder reached also has
 /// `snapshots`. Nothing for any other link.
 std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::string_view target,
-                                              std::string_view location) {
+                                              std::string_view location, std::size_t& components) {
   constexpr std::string_view kUp = "../", kBlobs = "blobs/";
   std::size_t levels = 0;
   for (; target.starts_with(kUp); target.remove_prefix(kUp.size())) ++levels;
   if (levels < 2 || levels > kMaxLevels || !target.starts_with(kBlobs)) return std::nullopt;
   const std::string name(target.substr(kBlobs.size()));
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) return std::nullopt;
+  components += levels;
   Descriptor at = open_folder(beside, ".");
   for (std::size_t i = 0; i < levels && at.ok(); ++i) at = open_folder(at, "..");
   if (!at.ok() || !open_folder(at, "snapshots").ok()) return std::nullopt;
@@ -160,6 +163,9 @@ Result<ExternalFile> ExternalFolder::open(std::string_view location) {
   std::size_t walked = 0;
   while (!pending.empty()) {
     if (++walked > kMaxComponents) return system_error(location, ENAMETOOLONG);
+    if (++components_ > kMaxComponentsOfModel)
+      return Error{fmt::format("external data `{}`: the model's files lie behind too many folders and links", location),
+                   {}};
     const std::string name = std::move(pending.back());
     pending.pop_back();
     if (name == "..") {
@@ -183,7 +189,7 @@ Result<ExternalFile> ExternalFolder::open(std::string_view location) {
         way.erase(way.begin() + 1, way.end());
       }
       if (pending.empty())
-        if (auto blob = open_blob(way.back(), target, location)) return *std::move(blob);
+        if (auto blob = open_blob(way.back(), target, location, components_)) return *std::move(blob);
       for (std::string& component : reversed_components(target, kMaxComponents + 1 - walked))
         pending.push_back(std::move(component));
       continue;

@@ -46,6 +46,7 @@ class ExternalFolder {
 
   std::string path_;
   Descriptor folder_;
+  std::size_t components_ = 0;            ///< of all locations and links so far
   std::optional<std::string> real_path_;  ///< with a slash at its end; looked for when a link asks for it
   std::map<std::string, Result<std::uint64_t>, std::less<>> sizes_;
 };
