@@ -354,13 +354,13 @@ FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability
   reporter_.charge(message.size() + Reporter::kStepsPerText * edits.size());
   if (finding_ == nullptr) return *this;
   cut(message);
-  std::size_t bytes = 0;
-  for (const GraphEdit& edit : edits) bytes += bytes_of(edit);
-  if (bytes > kMaxEditBytes) {
+  std::size_t names = 0;
+  for (const GraphEdit& edit : edits) names += bytes_of(edit) - sizeof edit;
+  if (names > kMaxEditBytes) {
     edits = {};
-    bytes = 0;
+    names = 0;
   }
-  keep(reporter_, sizeof(findings::Fix) + message.size() + bytes);
+  keep(reporter_, sizeof(findings::Fix) + message.size() + names + edits.size() * sizeof(GraphEdit));
   finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }

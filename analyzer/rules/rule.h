@@ -132,10 +132,13 @@ struct ViolationCase {
   std::vector<Operand> operands() const;
 };
 
-/// Names in edits may be long, and a node may have thousands of operands: a fix whose edits take more is advice.
+/// Names in edits may be long, and a node may have thousands of operands: a fix whose edits have names of more bytes is
+/// advice.
 constexpr std::size_t kMaxEditBytes = std::size_t{1} << 21;
-/// That many edits with a name are as much as a fix may have.
-inline std::size_t most_edits_with(std::string_view name) { return kMaxEditBytes / (sizeof(GraphEdit) + name.size()); }
+/// That many edits with a name are as much as a fix may have: with one more it has none.
+inline std::size_t most_edits_with(std::string_view name) {
+  return name.empty() ? kMaxEditBytes : kMaxEditBytes / name.size();
+}
 
 class Reporter;
 
