@@ -208,6 +208,4 @@ bool matches_name(std::string_view glob, std::string_view name) {
   return true;
 }
 
-bool matches_path(std::string_view glob, std::string_view path) { return PathMatcher(path).matches(glob); }
-
 }  // namespace tensorlint

@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool matches_path(std::string_view glob, std::string_view path) { return PathMatcher(path).matches(glob); }
+
 class ConfigTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -163,29 +163,29 @@ class DeviceOption(unittest.TestCase):
             self.assertAlmostEqual(float((gradient**2).sum()), loss * 4 / 18, places=5)
             self.assertRegex(result.stdout, r"2 from it \(76 bytes\)")
 
-    def test_gradients_that_no_kernel_computes(self) -> None:
+    def run_text(self, text: str, *options: str) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m.onnxtxt"
-            path.write_text('<ir_version: 10, opset_import: ["": 21]>\ng (float[6, 3] x) => (float[6, 3] y) { y = Exp (x) }\n')
-            command = [TOOL, "run", str(path), "--seed", "1", "--device", "emulated:0", "--gradient"]
-            result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn("no node of the model is known as a loss, so there is no gradient to compute", result.stderr)
+            path.write_text(text)
+            return subprocess.run([TOOL, "run", str(path), "--seed", "1", *options], capture_output=True, text=True, timeout=60, check=False)
+
+    def test_gradients_that_no_kernel_computes(self) -> None:
+        text = '<ir_version: 10, opset_import: ["": 21]>\ng (float[6, 3] x) => (float[6, 3] y) { y = Exp (x) }\n'
+        result = self.run_text(text, "--device", "emulated:0", "--gradient")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("no node of the model is known as a loss, so there is no gradient to compute", result.stderr)
         model = MODELS / "losses/hand_log_cosh_mean_dynamo.onnx"
         result = subprocess.run([TOOL, "run", str(model), "--seed", "1", "--device", "emulated:0", "--gradient"], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn("node `node_sub_1` (Sub): no kernel computes the gradient of this log-cosh loss: it is computed by `elementwise Sub", result.stderr)
 
     def test_two_devices(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "m.onnxtxt"
-            path.write_text(
-                '<ir_version: 10, opset_import: ["": 21, "tensorlint": 1]>\ng (float[6, 3] x) => (float[1, 1] y) {\n'
-                ' a = tensorlint.Transfer <device = "emulated:1"> (x)\n p = Softmax (a)\n b = tensorlint.Transfer <device = "emulated:0"> (p)\n'
-                ' m = ReduceMax (b)\n y = tensorlint.Transfer <device = "cpu"> (m)\n}\n'
-            )
-            command = [TOOL, "run", str(path), "--seed", "1", "--device", "emulated:0,emulated:1", "--timings"]
-            result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        text = (
+            '<ir_version: 10, opset_import: ["": 21, "tensorlint": 1]>\ng (float[6, 3] x) => (float[1, 1] y) {\n'
+            ' a = tensorlint.Transfer <device = "emulated:1"> (x)\n p = Softmax (a)\n b = tensorlint.Transfer <device = "emulated:0"> (p)\n'
+            ' m = ReduceMax (b)\n y = tensorlint.Transfer <device = "cpu"> (m)\n}\n'
+        )
+        result = self.run_text(text, "--device", "emulated:0,emulated:1", "--timings")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"emulated:1 +[\d.]+  `#1\(Softmax\)`")
         self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `#3\(ReduceMax\)`")
@@ -193,18 +193,13 @@ class DeviceOption(unittest.TestCase):
 
     def test_node_that_makes_the_data_and_its_shape(self) -> None:
         """The shape is known, so that the Reshape does not read it; the If, which nothing else reads, runs for the data."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "m.onnxtxt"
-            path.write_text(
-                '<ir_version: 10, opset_import: ["": 21]>\ng (float[6] x, bool c) => (float[2, 3] y) {\n v, s = If (c) <\n'
-                "  then_branch = t () => (float[6] a, int64[2] p) { a = Neg (x) p = Constant <value_ints = [2, 3]> () },\n"
-                "  else_branch = e () => (float[6] b, int64[2] q) { b = Abs (x) q = Constant <value_ints = [2, 3]> () }>\n"
-                " y = Reshape (v, s)\n}\n"
-            )
-            command = [TOOL, "run", str(path), "--seed", "1"]
-            plain, on_device = (
-                subprocess.run([*command, *device], capture_output=True, text=True, timeout=60, check=False) for device in ((), ("--device", "emulated:0", "--timings"))
-            )
+        text = (
+            '<ir_version: 10, opset_import: ["": 21]>\ng (float[6] x, bool c) => (float[2, 3] y) {\n v, s = If (c) <\n'
+            "  then_branch = t () => (float[6] a, int64[2] p) { a = Neg (x) p = Constant <value_ints = [2, 3]> () },\n"
+            "  else_branch = e () => (float[6] b, int64[2] q) { b = Abs (x) q = Constant <value_ints = [2, 3]> () }>\n"
+            " y = Reshape (v, s)\n}\n"
+        )
+        plain, on_device = self.run_text(text), self.run_text(text, "--device", "emulated:0", "--timings")
         self.assertEqual(on_device.returncode, 0, on_device.stderr)
         self.assertEqual(on_device.stdout.splitlines()[0], plain.stdout.splitlines()[0])
         self.assertRegex(on_device.stdout, r"\(Reshape\): view\n")
