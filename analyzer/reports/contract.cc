@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +30,11 @@ class ContractReport {
         contract_(contract),
         locations_(model_, source_root) {
     analysis.meter().begin_reports();
+    for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
+      if (input == ValueId::kAbsent || analysis_.fact(input).kind != ValueKind::kTensor) continue;
+      for (const Dim dim : analysis_.facts().dims_of(analysis_.fact(input).shape))
+        if (pool_.is_symbol(dim)) axis_names_.insert(pool_.to_text(dim));
+    }
   }
 
   std::string lines() {
@@ -71,8 +78,9 @@ class ContractReport {
   /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522", "0 <= lengths <= steps".
   std::string line_of(const Requirement& requirement) const {
     if (requirement.kind == RequirementKind::kRange) {
-      std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
-      if (names_an_axis(model_.name_of(requirement.elements_of))) name += "[...]";
+      const std::string_view input = model_.name_of(requirement.elements_of);
+      std::string name = escape_for_display(input, 200);
+      if (axis_names_.contains(input)) name += "[...]";  // an axis has that name, too
       const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
       if (!requirement.most) return least + name;
       if (pool_.is_symbol(*requirement.most))
@@ -92,15 +100,6 @@ class ContractReport {
     if (!requirement.least) return fmt::format("{} <= {}", subject, dim_text(*requirement.most));
     if (!requirement.most) return fmt::format("{} >= {}", subject, dim_text(*requirement.least));
     return fmt::format("{} <= {} <= {}", dim_text(*requirement.least), subject, dim_text(*requirement.most));
-  }
-
-  /// An axis of an input has the name of an input too.
-  bool names_an_axis(std::string_view name) const {
-    const auto is_named_so = [&](Dim dim) { return pool_.is_symbol(dim) && pool_.to_text(dim) == name; };
-    return std::ranges::any_of(model_.graph(GraphId::kMain).inputs, [&](ValueId input) {
-      return input != ValueId::kAbsent && analysis_.fact(input).kind == ValueKind::kTensor &&
-             std::ranges::any_of(analysis_.facts().dims_of(analysis_.fact(input).shape), is_named_so);
-    });
   }
 
   std::string dim_text(Dim dim) const { return contract::text_of(analysis_, dim); }
@@ -131,6 +130,7 @@ class ContractReport {
   DimPool& pool_;
   const contract::Contract& contract_;
   findings::LocationResolver locations_;
+  std::set<std::string, std::less<>> axis_names_;  ///< of inputs
 };
 
 }  // namespace

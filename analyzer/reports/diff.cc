@@ -59,11 +59,12 @@ std::optional<std::vector<Step>> shortest(std::span<const std::uint64_t> a, std:
   const std::ptrdiff_t limit = std::min(n + m, kMaxChanges);
   std::vector<std::ptrdiff_t> furthest(static_cast<std::size_t>(2 * limit + 3), 0);
   const auto at = [&](std::vector<std::ptrdiff_t>& row, std::ptrdiff_t diagonal) -> std::ptrdiff_t& {
-    return row[static_cast<std::size_t>(diagonal + limit + 1)];
+    return row[row.size() / 2 + static_cast<std::size_t>(diagonal)];
   };
-  std::vector<std::vector<std::ptrdiff_t>> rows;
+  std::vector<std::vector<std::ptrdiff_t>> rows;  // of each, the diagonals that so many changes reach, and one more
   for (std::ptrdiff_t changes = 0; changes <= limit; ++changes) {
-    rows.push_back(furthest);
+    const auto middle = furthest.begin() + limit + 1;
+    rows.emplace_back(middle - changes - 1, middle + changes + 2);
     for (std::ptrdiff_t k = -changes; k <= changes; k += 2) {
       const bool down = k == -changes || (k != changes && at(furthest, k - 1) < at(furthest, k + 1));
       std::ptrdiff_t x = down ? at(furthest, k + 1) : at(furthest, k - 1) + 1;

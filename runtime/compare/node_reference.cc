@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "ir/ops/entry.h"
@@ -115,13 +116,12 @@ NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const 
       dtypes_(dtypes),
       interpreter_(model, memory,
                    {.observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); }}) {
+  std::set<std::pair<NodeId, ValueId>> seen;
   const auto read = [&](NodeId user, ValueId value) {
     if (value == ValueId::kAbsent || model.value(value).graph != GraphId::kMain) return;
     while (user != NodeId::kNone && model.node(user).graph != GraphId::kMain)
       user = model.graph(model.node(user).graph).owner;
-    if (user == NodeId::kNone) return;
-    std::vector<ValueId>& values = reads_[user];
-    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+    if (user != NodeId::kNone && seen.emplace(user, value).second) reads_[user].push_back(value);
   };
   for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
     for (const ValueId operand : model.operands(model.node(node))) read(node, operand);

@@ -38,24 +38,23 @@ dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostVal
   return options;
 }
 
-/// Decides which copies the steps need, from where values are after each.
+/// Decides which copies the steps of a graph need, from where values are after each. Its tables are as wide as the
+/// model, which may have any number of graphs: each puts back what it changed.
 class CopyPlanner {
  public:
-  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, std::size_t devices,
-              GraphExecution& plan)
+  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, std::size_t devices)
       : model_(model),
         analysis_(analysis),
         readers_(readers),
-        plan_(plan),
         on_host_(model.values.size(), true),
         on_device_(devices, IdVector<ValueId, bool>(model.values.size())),
         last_host_read_(model.values.size(), kNever),
         last_device_read_(devices, IdVector<ValueId, std::size_t>(model.values.size(), kNever)) {}
 
-  void run() {
-    find_last_reads();
-    for (std::size_t at = 0; at < plan_.steps.size(); ++at) {
-      PlanStep& step = plan_.steps[at];
+  void plan(GraphExecution& graph) {
+    find_last_reads(graph);
+    for (std::size_t at = 0; at < graph.steps.size(); ++at) {
+      PlanStep& step = graph.steps[at];
       std::vector<ValueId> touched;
       if (step.call) {
         plan_call(step, touched);
@@ -66,10 +65,13 @@ class CopyPlanner {
         for (const ValueId result : model_.results(model_.node(step.node)))
           if (result != ValueId::kAbsent) touched.push_back(result);
       }
-      for (const ValueId value : touched) drop(value, at, step);
+      for (const ValueId value : touched) drop(value, at, graph.graph, step);
+      used_.insert(used_.end(), touched.begin(), touched.end());
     }
-    for (const ValueId output : model_.graph(plan_.graph).outputs)
-      if (output != ValueId::kAbsent && !on_host_[output]) copy_out(output, plan_.last_copies);
+    for (const ValueId output : model_.graph(graph.graph).outputs)
+      if (output != ValueId::kAbsent && !on_host_[output]) copy_out(output, graph.last_copies);
+    for (const ValueId value : used_) forget(value);
+    used_.clear();
   }
 
  private:
@@ -82,9 +84,9 @@ class CopyPlanner {
     return values;
   }
 
-  void find_last_reads() {
-    for (std::size_t at = 0; at < plan_.steps.size(); ++at) {
-      const PlanStep& step = plan_.steps[at];
+  void find_last_reads(const GraphExecution& graph) {
+    for (std::size_t at = 0; at < graph.steps.size(); ++at) {
+      const PlanStep& step = graph.steps[at];
       if (!step.call) {
         for (const ValueId value : host_reads(step)) last_host_read_[value] = at;
         continue;
@@ -136,8 +138,8 @@ class CopyPlanner {
 
   /// Gives back what the value takes on the host, where nothing after the step needs it there. What a body reads of
   /// the graphs around it is theirs.
-  void drop(ValueId value, std::size_t at, PlanStep& step) {
-    if (model_.value(value).graph != plan_.graph) return;
+  void drop(ValueId value, std::size_t at, GraphId graph, PlanStep& step) {
+    if (model_.value(value).graph != graph) return;
     const auto is_after = [&](std::size_t read) { return read != kNever && read > at; };
     const bool host = readers_.is_output(value) || is_after(last_host_read_[value]);
     bool device = false;  // that will read it and does not have it
@@ -147,6 +149,13 @@ class CopyPlanner {
       on_host_[value] = false;
       step.host_drops.push_back(value);
     }
+  }
+
+  void forget(ValueId value) {
+    on_host_[value] = true;
+    last_host_read_[value] = kNever;
+    for (auto& values : on_device_) values[value] = false;
+    for (auto& reads : last_device_read_) reads[value] = kNever;
   }
 
   std::uint64_t bytes_of(ValueId value) const {
@@ -160,11 +169,11 @@ class CopyPlanner {
   const Model& model_;
   const dataflow::Analysis& analysis_;
   const Readers& readers_;
-  GraphExecution& plan_;
   IdVector<ValueId, bool> on_host_;
   std::vector<IdVector<ValueId, bool>> on_device_;  ///< by device
   IdVector<ValueId, std::size_t> last_host_read_;
   std::vector<IdVector<ValueId, std::size_t>> last_device_read_;
+  std::vector<ValueId> used_;  ///< by the graph that is planned
 };
 
 }  // namespace
@@ -225,6 +234,7 @@ class Planner {
         devices_(devices),
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
+        copies_(model, analysis_, readers_, devices.size()),
         with_gradients_(with_gradients),
         places_(devices.size() > 1 ? find_places() : IdVector<NodeId, std::size_t>()),
         matcher_(analysis_, readers_, shared_bytes, places_),
@@ -447,7 +457,7 @@ class Planner {
       step.node = node;
       if (is_call) step.call = &calls_.at(node);
     }
-    CopyPlanner(model_, analysis_, readers_, devices_.size(), plan).run();
+    copies_.plan(plan);
     plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size(), pairs_left_);
   }
 
@@ -507,6 +517,7 @@ class Planner {
   std::size_t pairs_left_ = kMostPairs;  // of memory plans, of all graphs together
   const dataflow::Analysis analysis_;
   const Readers readers_;
+  CopyPlanner copies_;
   const bool with_gradients_;
   std::vector<std::set<std::string>> place_names_;  ///< of devices
   const IdVector<NodeId, std::size_t> places_;      ///< by node; empty: the model places none

@@ -22,6 +22,7 @@ import time
 import traceback
 
 import onnx
+import onnx.printer
 
 TOOL = str(pathlib.Path(os.environ["TENSORLINT_BINARY"]).resolve())
 LARGEST = 64 << 10
@@ -34,7 +35,7 @@ SECONDS_BETWEEN_REPORTS = 300
 #: What follows runs may take more (SECURITY.md).
 RUNTIME_MEMORY = 64 << 20
 
-#: `{}` is the model; what a command would write goes to the folder of the run.
+#: `{}` is the model, `{text}` the same as text, `{value}` what its last node gives; what a command would write goes to the folder of the run.
 COMMANDS = (
     ("check", "{}"),
     ("check", "--format", "json", "{}"),
@@ -46,6 +47,11 @@ COMMANDS = (
     ("fix", "--unsafe", "--diff", "{}"),
     ("fix", "--unsafe", "-o", "{folder}/fixed.onnx", "{}"),
     ("place", "{}"),
+    ("why", "--depth", "9", "{}", "{value}"),
+    ("check", "{text}"),
+    ("contract", "{text}"),
+    ("fix", "--unsafe", "--diff", "{text}"),
+    ("fix", "--unsafe", "-o", "{folder}/fixed.onnxtxt", "{text}"),
 )
 EDGES = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 16, 64, 255, 1024, 65536, 2**31 - 1, 2**32, 2**40, 2**62, 2**63 - 1)
 
@@ -394,13 +400,37 @@ class Starter:
         self.process.wait()
 
 
-def measure(data, command, starter):
-    """The cost of a command, and how it ended where that is none of its exit codes."""
-    path = os.path.join(starter.folder, "m.onnx")
+def last_value(model):
+    """What the last node gives; a name that no model has where it gives nothing that can be named in a line."""
+    names = [name for node in model.graph.node[-1:] for name in node.output]
+    return next((name for name in names if name and name.isprintable()), "?")
+
+
+def words_of(data, command, folder):
+    """The words of the command, with its files in place, and the bytes of the model there; nothing where it cannot be told as text, or is too large so."""
+    path = os.path.join(folder, "m.onnx")
+    if "{text}" in command:
+        path += "txt"
+        try:
+            data = onnx.printer.to_text(onnx.ModelProto.FromString(data)).encode()
+        except (RuntimeError, ValueError):
+            return None, 0
+        if len(data) > LARGEST:
+            return None, 0
     with open(path, "wb") as file:
         file.write(data)
-    code, seconds, memory = starter.run([TOOL, *(word.replace("{folder}", starter.folder).replace("{}", path) for word in command)])
-    allowed = MEMORY + MEMORY_A_BYTE * len(data) + (RUNTIME_MEMORY if "runtime" in command or "place" in command else 0)
+    value = last_value(onnx.ModelProto.FromString(data)) if "{value}" in command else ""
+    places = {"{}": path, "{text}": path, "{value}": value}
+    return [places.get(word, word.replace("{folder}", folder)) for word in command], len(data)
+
+
+def measure(data, command, starter):
+    """The cost of a command, and how it ended where that is none of its exit codes."""
+    words, size = words_of(data, command, starter.folder)
+    if words is None:
+        return Cost(0, 0, 1), ""
+    code, seconds, memory = starter.run([TOOL, *words])
+    allowed = MEMORY + MEMORY_A_BYTE * size + (RUNTIME_MEMORY if "runtime" in command or "place" in command else 0)
     return Cost(seconds, memory, allowed), "" if code in (0, 1, 2) else f"ends with {code}"
 
 

@@ -114,6 +114,24 @@ class Measuring(unittest.TestCase):
             _, _, small = starter.run(["/bin/true"])
             self.assertLess(small, 24 << 20)
 
+    def test_commands_get_the_model_the_model_as_text_and_its_last_value(self):
+        data = onnx.parser.parse_model(MODEL).SerializeToString()
+        with tempfile.TemporaryDirectory() as folder:
+            words, size = cost_search.words_of(data, ("why", "{}", "{value}"), folder)
+            self.assertEqual(words, ["why", f"{folder}/m.onnx", "y"])
+            self.assertEqual(Path(words[1]).read_bytes(), data)
+            self.assertEqual(size, len(data))
+            words, size = cost_search.words_of(data, ("fix", "-o", "{folder}/f", "{text}"), folder)
+            self.assertEqual(words[:3], ["fix", "-o", f"{folder}/f"])
+            self.assertIn("y = Add (a, x)", Path(words[3]).read_text())
+            self.assertEqual(size, Path(words[3]).stat().st_size)
+
+    def test_a_model_that_is_too_large_as_text_is_left_out(self):
+        model = onnx.parser.parse_model(MODEL)
+        model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [20000], [0.25] * 20000))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(cost_search.words_of(model.SerializeToString(), ("check", "{text}"), folder), (None, 0))
+
     def test_shares_of_the_promise(self):
         self.assertEqual(cost_search.Cost(0.5, 64 << 20, 128 << 20).share, 0.5)
         self.assertEqual(cost_search.Cost(0.5, 64 << 20, 32 << 20).share, 2)

@@ -77,6 +77,8 @@ std::optional<NodeText> TextPlaces::find(NodeId id) const {
   if (found.operands.size() < node.operand_count) return std::nullopt;
   if (found.attributes.empty() && lexer.peek().is('<') && !find_attributes(lexer, found)) return std::nullopt;
   if (found.attributes_end) found.span.end = std::max(found.span.end, *found.attributes_end + 1);
+  found.begins_line = begins_line(found.span.begin);
+  found.ends_line = ends_line(found.span.end);
   return found;
 }
 

@@ -25,6 +25,8 @@ struct AttributeText {
 /// Where the parts of a node stand.
 struct NodeText {
   Span span;
+  bool begins_line = false;  ///< only blanks before it
+  bool ends_line = false;    ///< only blanks behind it, perhaps a comment
   std::size_t behind_operator = 0;
   std::vector<Span> results;     ///< an absent one has no length
   std::vector<Span> operands;    ///< an absent one has no length
@@ -63,10 +65,6 @@ class TextPlaces {
   std::size_t line_begin(std::size_t at) const;
   /// Behind the line break, or the end of the text.
   std::size_t line_end(std::size_t at) const;
-  /// Only blanks from the beginning of the line on.
-  bool begins_line(std::size_t at) const;
-  /// Only blanks, perhaps a comment, up to the end of the line.
-  bool ends_line(std::size_t at) const;
   /// How the file ends its lines.
   std::string_view line_break() const;
   /// The blanks that a line begins with up to there, no more than people write: any number of lines get them.
@@ -75,6 +73,8 @@ class TextPlaces {
   std::uint32_t line_number(std::size_t at) const;
 
  private:
+  bool begins_line(std::size_t at) const;
+  bool ends_line(std::size_t at) const;
   Lexer at(const Position& position) const;
   std::size_t end_of(const Token& token) const;
   template <typename Visit>

@@ -73,7 +73,7 @@ class TextEditor {
 
   /// A line of its own above the node and the comments that stand right above it; else right before it.
   void insert_before(const NodeText& next, std::string_view node, std::string_view comment) {
-    if (!places_.begins_line(next.span.begin)) {
+    if (!next.begins_line) {
       splices_.push_back({{next.span.begin, next.span.begin}, fmt::format("{} ", node)});
       return;
     }
@@ -102,7 +102,7 @@ class TextEditor {
     if (graph.nodes.empty()) return Error{"a graph of a model in text without nodes takes none", {}};
     const NodeText* const last = text_of(graph.nodes.back());
     if (!last) return lost();
-    if (places_.begins_line(last->span.begin) && places_.ends_line(last->span.end)) {
+    if (last->begins_line && last->ends_line) {
       const std::size_t end = places_.line_end(last->span.end);
       const bool broken = end > 0 && file_[end - 1] == '\n';
       splices_.push_back({{end, end},
@@ -204,12 +204,13 @@ class TextEditor {
     removed_[removal.node] = true;
     const auto node = places_.find(removal.node);  // once: not remembered
     if (!node) return lost();
-    take_away(node->span);
+    take_away(*node);
     return std::nullopt;
   }
 
-  void take_away(const Span& span) {
-    if (places_.begins_line(span.begin) && places_.ends_line(span.end)) {
+  void take_away(const NodeText& node) {
+    const Span& span = node.span;
+    if (node.begins_line && node.ends_line) {
       splices_.push_back({{places_.line_begin(span.begin), places_.line_end(span.end)}, {}});
       return;
     }
@@ -223,11 +224,11 @@ class TextEditor {
     if (!node) return lost();
     const std::string_view code = file_.substr(node->span.begin, node->span.end - node->span.begin);
     std::string_view comment;
-    if (places_.begins_line(node->span.begin) && places_.ends_line(node->span.end)) {
+    if (node->begins_line && node->ends_line) {
       comment = file_.substr(node->span.end, places_.line_end(node->span.end) - node->span.end);
       while (!comment.empty() && (comment.back() == '\n' || comment.back() == '\r')) comment.remove_suffix(1);
     }
-    take_away(node->span);
+    take_away(*node);
     if (move.before != NodeId::kNone) {
       const NodeText* const next = text_of(move.before);
       if (!next) return lost();
