@@ -65,8 +65,85 @@ Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& befor
   return edit_model(file, before.model(), edits, options, earlier);
 }
 
+/// What is left after fixing, as `check` would count it with the model in the place of the input.
+struct Left {
+  std::vector<findings::Finding> findings;
+  std::size_t in_baseline = 0;  ///< places that are known
+  int exit_code = kExitClean;
+};
+
+/// Takes the findings out of the results.
+Left left_of(pipeline::CheckResults& results, const std::string& input, const config::Baseline* baseline,
+             const findings::FailOn& fail_on) {
+  Left left{.findings = std::move(results.findings)};
+  findings::SeverityCounts counts = results.counts;
+  if (baseline != nullptr) {
+    counts -= findings::count(left.findings);
+    left.in_baseline = baseline->take_out(input, left.findings).found;
+    counts += findings::count(left.findings);
+  }
+  const auto worst = counts.worst();
+  if (worst && fail_on.fails(*worst)) left.exit_code = kExitFindings;
+  return left;
+}
+
+/// A model with its fixes applied, and what is left to do.
+struct Repair {
+  std::unique_ptr<pipeline::Pipeline> pipeline;  ///< of the input, while it has no fix
+  std::optional<EditedModel> outcome;
+  pipeline::CheckResults left;
+  fixes::FixPlan plan;
+  std::vector<std::string> fixed;  ///< a line each
+};
+
+/// What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the
+/// next round.
+Result<Repair> repair(std::string_view file, Model model, pipeline::Options options, bool unsafe) {
+  Repair repair;
+  repair.pipeline = std::make_unique<pipeline::Pipeline>(std::move(model), options);
+  const passes::PassResults& results = repair.pipeline->results();
+  options.analysis.meter = results.shared_meter();  // all rounds are work for one input
+  options.external_folder = results.options().external_folder;
+  repair.left = repair.pipeline->check();
+  repair.plan = fixes::plan_fixes(repair.pipeline->model(), repair.left.findings, unsafe);
+  for (int round = 0; round < kMaxRounds && !repair.plan.edits.empty(); ++round) {
+    for (std::size_t i = 0; i < repair.plan.fixed.size(); ++i)
+      repair.fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", repair.plan.fixed[i]->rule,
+                                         place_of(*repair.plan.fixed[i]), people(repair.plan.fixes_used[i]->message),
+                                         findings::to_text(repair.plan.fixes_used[i]->applicability)));
+    std::optional<EditedModel>& outcome = repair.outcome;
+    Result<EditedModel> next = outcome ? apply(outcome->bytes, outcome->pipeline.results().analysis(),
+                                               repair.plan.edits, options, &outcome->edited)
+                                       : apply(file, repair.pipeline->results().analysis(), repair.plan.edits, options);
+    if (!next) return next.error();
+    outcome = std::move(*next);
+    repair.pipeline.reset();  // two analyses at a time are enough
+    repair.left = outcome->pipeline.check();
+    repair.plan = fixes::plan_fixes(outcome->model(), repair.left.findings, unsafe);
+  }
+  return repair;
+}
+
+std::string report_of(const Repair& repair, const Left& left) {
+  std::string text;
+  for (const std::string& line : repair.fixed) text += line;
+  for (const findings::Finding& finding : left.findings)
+    if (finding.severity != findings::Severity::kInfo)
+      text += fmt::format("left: {} [{} {}]{}: {}\n", findings::to_text(finding.severity), finding.code, finding.rule,
+                          place_of(finding), people(finding.message));
+  if (left.in_baseline > 0) text += fmt::format("left: {} in the baseline\n", left.in_baseline);
+  if (repair.plan.unsafe_left > 0)
+    text += fmt::format("{} can be fixed with --unsafe, which may change values\n",
+                        plural(repair.plan.unsafe_left, "finding"));
+  if (!repair.plan.edits.empty())
+    text += fmt::format("{} more can be fixed in a second run\n", plural(repair.plan.fixed.size(), "finding"));
+  if (repair.left.is_partial) text += fmt::format("{}\n", findings::kPartialText);
+  if (!repair.outcome) text += "nothing to fix\n";
+  return text;
+}
+
 /// Applies the fixes of a model's findings, checks the result again and writes it. Exit codes are those of check, for
-/// what remains after fixing.
+/// what is left after fixing.
 int run_fix(const FixOptions& given) {
   FixOptions options = given;
   options.input = input_path(given.input);
@@ -92,29 +169,9 @@ int run_fix(const FixOptions& given) {
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
   pipeline::Options pipeline_options = *settings;
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
-  auto pipeline = std::make_unique<pipeline::Pipeline>(std::move(*read), pipeline_options);
-  pipeline_options.analysis.meter = pipeline->results().shared_meter();  // all rounds are work for one input
-  pipeline_options.external_folder = pipeline->results().options().external_folder;
-  pipeline::CheckResults left = pipeline->check();
-  fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
-  std::vector<std::string> fixed;
-  std::optional<EditedModel> outcome;
-  // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the
-  // next round.
-  for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
-    for (std::size_t i = 0; i < plan.fixed.size(); ++i)
-      fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]),
-                                  people(plan.fixes_used[i]->message),
-                                  findings::to_text(plan.fixes_used[i]->applicability)));
-    Result<EditedModel> next = outcome ? apply(outcome->bytes, outcome->pipeline.results().analysis(), plan.edits,
-                                               pipeline_options, &outcome->edited)
-                                       : apply(file, pipeline->results().analysis(), plan.edits, pipeline_options);
-    if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
-    outcome = std::move(*next);
-    pipeline.reset();  // two analyses at a time are enough
-    left = outcome->pipeline.check();
-    plan = fixes::plan_fixes(outcome->model(), left.findings, options.unsafe);
-  }
+  Result<Repair> repaired = repair(file, std::move(*read), std::move(pipeline_options), options.unsafe);
+  if (!repaired) return refuse(fmt::format("{}: {}", options.input, repaired.error().message));
+  const std::optional<EditedModel>& outcome = repaired->outcome;
   std::optional<Model> original;  // read again: it is not kept beside the analyses of two models
   if (options.diff && outcome) {
     if (read = bytes->read(options.input); !read)
@@ -124,38 +181,27 @@ int run_fix(const FixOptions& given) {
   if (bytes->file != nullptr)
     if (const auto changed = bytes->file->check_unchanged()) return refuse(changed->message);
 
-  std::string text;
-  for (const std::string& line : fixed) text += line;
-  for (const findings::Finding& finding : left.findings)
-    if (finding.severity != findings::Severity::kInfo)
-      text += fmt::format("left: {} [{} {}]{}: {}\n", findings::to_text(finding.severity), finding.code, finding.rule,
-                          place_of(finding), people(finding.message));
-  if (plan.unsafe_left > 0)
-    text +=
-        fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
-  if (!plan.edits.empty())
-    text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
-  if (left.is_partial) text += fmt::format("{}\n", findings::kPartialText);
-  if (!outcome) text += "nothing to fix\n";
+  const Left left = left_of(repaired->left, options.input, settings->filter.baseline.get(), settings->fail_on);
+  std::string text = report_of(*repaired, left);
   const std::span<const std::string_view> parts = outcome ? outcome->edited.parts() : std::span(&file, 1);
   if (to_stdout) {  // the report makes room for the model
     for (const std::string_view part : parts)
       if (const auto error = write_stdout(part)) return refuse(error->message);
     write_stderr(text);
-    return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
+    return left.exit_code;
   }
   std::error_code none;
   if (target.empty() || (!outcome && std::filesystem::equivalent(target, options.input, none))) {
     if (!target.empty()) text += fmt::format("{} is unchanged\n", people(target));
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
-    const Result<std::string> copied = write_model(outcome ? outcome->model() : pipeline->model(), parts, target,
-                                                   options.copy_data, [&](std::string_view piece) {
+    const Result<std::string> copied = write_model(outcome ? outcome->model() : repaired->pipeline->model(), parts,
+                                                   target, options.copy_data, [&](std::string_view piece) {
                                                      if (bytes->file != nullptr) bytes->file->release(piece);
                                                    });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));
+    text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(repaired->fixed.size()));
   }
   const auto report = [&](const TextSink& out) {
     if (original) {
@@ -168,7 +214,7 @@ int run_fix(const FixOptions& given) {
     out(text);
   };
   if (const auto error = write_stdout(report)) return refuse(error->message);
-  return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
+  return left.exit_code;
 }
 
 class FixCommand : public Command {

@@ -146,8 +146,12 @@ std::string_view LocationResolver::metadata(NodeId node, std::string_view key) {
 
 const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   const auto [it, is_new] = places_.try_emplace(node);
-  if (!is_new || node == NodeId::kNone) return it->second;
-  NodeLocation& found = it->second;
+  if (is_new && node != NodeId::kNone) it->second = find(node);
+  return it->second;
+}
+
+LocationResolver::NodeLocation LocationResolver::find(NodeId node) {
+  NodeLocation found;
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
   const std::vector<StackFrame> frames = this->frames(node);
   if (const StackFrame* frame = users_frame(frames)) {

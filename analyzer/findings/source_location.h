@@ -50,6 +50,8 @@ class LocationResolver {
   };
   /// From the exporter's stack trace, else the node's line of a model in text; empty when there is neither.
   const NodeLocation& of(NodeId node);
+  /// The same, and it is not kept: for walks over all nodes.
+  NodeLocation find(NodeId node);
   /// Of the node that makes the value, or the line of an initializer in text.
   SourceLocation of_value(ValueId value);
   /// Of a position in a model in text; empty in a binary one.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -89,7 +90,7 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& ana
   return edits;
 }
 
-void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
+void remove_with_last_readers(const dataflow::Analysis& analysis, NodeId node, std::span<const NodeId> readers,
                              std::vector<GraphEdit>& edits) {
   const Model& model = analysis.model();
   for (const ValueId result : analysis.results(node)) {
@@ -98,7 +99,8 @@ void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, No
       return std::ranges::any_of(Walk(std::span<const ValueId>(graph.outputs), analysis.meter()),
                                  [&](ValueId output) { return output == result; });
     });
-    if (is_output || std::ranges::any_of(analysis.users(result), [&](NodeId user) { return user != reader; })) return;
+    const auto stays = [&](NodeId user) { return std::ranges::find(readers, user) == readers.end(); };
+    if (is_output || std::ranges::any_of(analysis.users(result), stays)) return;
   }
   edits.push_back(RemoveNode{node});
 }
@@ -116,7 +118,7 @@ void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const
         std::vector<GraphEdit> edits;
         redirect_operands(violation.analysis, violation.at.node, fix.operand.value(),
                           std::string(violation.model().name_of(before.value())), edits);
-        remove_with_last_reader(violation.analysis, began, violation.at.node, edits);
+        remove_with_last_readers(violation.analysis, began, std::array{violation.at.node}, edits);
         finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
                     findings::Applicability::kUnsafe, std::move(edits));
       }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint::rules {
@@ -25,8 +27,8 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& ana
 void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId from, const std::string& to,
                        std::vector<GraphEdit>& edits);
 
-/// Takes away a node that only `reader` read, which now reads something else.
-void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
+/// Takes away a node that only `readers` read, which now read something else.
+void remove_with_last_readers(const dataflow::Analysis& analysis, NodeId node, std::span<const NodeId> readers,
                              std::vector<GraphEdit>& edits);
 
 /// The dtype of a tensor that is certainly of one floating-point type.

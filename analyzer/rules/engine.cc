@@ -37,10 +37,6 @@ class LossOfNode {
   std::unordered_map<NodeId, const losses::LossSite*> sites_;
 };
 
-/// Passes that compare extents, or follow runs: what they found in a search that ended early may be wrong.
-constexpr passes::PassSet kSearches{passes::Pass::kLosses, passes::Pass::kPlacement, passes::Pass::kRuntimeCost,
-                                    passes::Pass::kGradientReach, passes::Pass::kSingleSizes};
-
 /// Words all violations; those that follow from others are listed in `followers`.
 void report_violations(const passes::PassResults& known, const RuleSelection& selection, Reporter& out,
                        std::vector<Follower>& followers) {
@@ -172,9 +168,10 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   known.meter().begin_reports();
   report_violations(known, selection, out, followers);
   check_nodes(analysis, selection, out);
+  const passes::PassSet searches = passes::PassResults::searches();
   for (const Rule* rule : all_rules()) {
     if (!selection.runs(rule->info()) || known.meter().is_spent()) continue;
-    if (is_partial && rule->needs().intersects(kSearches)) continue;
+    if (is_partial && rule->needs().intersects(searches)) continue;
     out.set_rule(rule->info());
     if (rule->needs().has(passes::Pass::kLosses))
       for (const losses::LossSite& loss : known.losses())

@@ -9,7 +9,17 @@
 
 namespace tensorlint::dataflow {
 
-std::span<const Attribute> resolve_references(std::span<const Attribute> given, std::span<const Attribute> caller,
+namespace {
+
+/// Null where there is none.
+const Attribute* find_sorted(std::span<const Attribute> attributes, std::string_view name) {
+  const auto found = std::ranges::lower_bound(attributes, name, {}, &Attribute::name);
+  return found == attributes.end() || found->name != name ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const Attribute> resolve_references(std::span<const Attribute> given, const CallerAttributes& caller,
                                               std::vector<Attribute>& storage) {
   if (std::ranges::all_of(given, [](const Attribute& x) { return x.reference.empty(); })) return given;
   storage.clear();
@@ -18,9 +28,9 @@ std::span<const Attribute> resolve_references(std::span<const Attribute> given, 
       storage.push_back(attribute);
       continue;
     }
-    const auto found = std::ranges::lower_bound(caller, attribute.reference, {}, &Attribute::name);
-    if (found == caller.end() || found->name != attribute.reference)
-      continue;  // the caller left it out: so does the node
+    const Attribute* found = find_sorted(caller.given, attribute.reference);
+    if (found == nullptr) found = find_sorted(caller.defaults, attribute.reference);
+    if (found == nullptr) continue;  // the caller left it out: so does the node
     storage.push_back(*found);
     storage.back().name = attribute.name;
   }

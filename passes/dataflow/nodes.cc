@@ -76,7 +76,7 @@ void Solver::visit_node(NodeId id) {
 
   std::vector<Attribute> resolved;
   const std::span<const Attribute> attributes =
-      resolve_references(model_.attributes(node), caller_attributes_, resolved);
+      resolve_references(model_.attributes(node), {caller_attributes_}, resolved);
   KeptMemory kept(facts_.meter());  // calls within calls have theirs at the same time
   kept.add(resolved.capacity() * sizeof(Attribute));
   if (!resolved.empty() && facts_.meter().is_spent()) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tensorlint::losses {
@@ -119,15 +120,31 @@ NodeId ScoreValues::layer_of(ValueId value) const {
   return NodeId::kNone;
 }
 
-const ScoreValues::Reach& ScoreValues::of(ValueId value) {
+ScoreValues::Reach ScoreValues::of(ValueId value) {
+  if (value == ValueId::kAbsent) return {};
+  // The answer must not depend on what was asked for first: what is known is used where it would be found out again.
   const auto found = known_.find(value);
-  if (found != known_.end()) return found->second;
-  static const Reach kNothing;
-  if (depth_ >= kMaxDepth || value == ValueId::kAbsent) return kNothing;
+  if (found != known_.end() && depth_ + found->second.levels <= kMaxDepth) {
+    deepest_ = std::max(deepest_, depth_ + found->second.levels);
+    return found->second.reach;
+  }
+  const auto found_so_deep = known_so_deep_.find({value, depth_});
+  if (depth_ >= kMaxDepth || found_so_deep != known_so_deep_.end()) {
+    was_cut_ = true;
+    return depth_ >= kMaxDepth ? Reach() : found_so_deep->second;
+  }
+  const bool was_cut_before = std::exchange(was_cut_, false);
+  const int deepest_before = std::exchange(deepest_, depth_ + 1);
   ++depth_;
   const Reach reach = evaluate(value);
   --depth_;
-  return known_.emplace(value, reach).first->second;
+  if (was_cut_)
+    known_so_deep_.emplace(std::pair(value, depth_), reach);
+  else
+    known_.emplace(value, Known{reach, deepest_ - depth_});
+  was_cut_ = was_cut_ || was_cut_before;
+  deepest_ = std::max(deepest_, deepest_before);
+  return reach;
 }
 
 ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
@@ -31,7 +32,7 @@ class ScoreValues {
     bool is_share = false;         ///< divided by a norm or a sum of positive numbers on the way
     NodeId layer = NodeId::kNone;  ///< where one of the scores comes from; kNone where there are none
   };
-  const Reach& of(ValueId value);
+  Reach of(ValueId value);
 
   /// The layer whose outputs, moved or picked, the value is; kNone where it is something else.
   NodeId layer_of(ValueId value) const;
@@ -61,8 +62,15 @@ class ScoreValues {
   static constexpr int kMaxDepth = 6;
 
   const Expressions& expressions_;
-  std::map<ValueId, Reach> known_;
+  struct Known {
+    Reach reach;
+    int levels;  ///< of values, itself the first
+  };
+  std::map<ValueId, Known> known_;                          ///< of values that are followed to their ends
+  std::map<std::pair<ValueId, int>, Reach> known_so_deep_;  ///< of the others, by the depth that they are met at
   int depth_ = 0;
+  int deepest_ = 0;       ///< level that was needed for what is evaluated
+  bool was_cut_ = false;  ///< what is evaluated is one of the others
 };
 
 }  // namespace tensorlint::losses

@@ -18,7 +18,7 @@ std::vector<Attribute> CallAttributes::of_call(const Node& call, const Graph& fu
   // Sorted and copied.
   meter_.charge(2 * (dataflow::steps_of(model_.attributes(call)) + dataflow::steps_of(function.attribute_defaults)));
   std::vector<Attribute> resolved;
-  return dataflow::with_defaults(dataflow::resolve_references(model_.attributes(call), attributes_, resolved),
+  return dataflow::with_defaults(dataflow::resolve_references(model_.attributes(call), {attributes_}, resolved),
                                  function.attribute_defaults);
 }
 

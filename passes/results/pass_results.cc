@@ -20,18 +20,22 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        [](PassResults& of) {
          of.analysis_ = &of.own_analysis_.emplace(dataflow::analyse(of.model(), of.options_.analysis));
        }},
-      {"losses", {Pass::kAnalysis}, [](PassResults& of) { of.losses_.emplace(losses::find_losses(of.analysis())); }},
+      {"losses",
+       {Pass::kAnalysis},
+       [](PassResults& of) { of.losses_.emplace(losses::find_losses(of.analysis())); },
+       true},
       {"placement",
        {Pass::kAnalysis},
-       [](PassResults& of) { of.placement_.emplace(placement::place(of.analysis(), of.options_.placement)); }},
+       [](PassResults& of) { of.placement_.emplace(placement::place(of.analysis(), of.options_.placement)); },
+       true},
       {"runtime cost",
        {Pass::kAnalysis},
-       [](PassResults& of) {
-         of.runtime_cost_.emplace(placement::runtime_cost(of.analysis(), of.options_.placement));
-       }},
+       [](PassResults& of) { of.runtime_cost_.emplace(placement::runtime_cost(of.analysis(), of.options_.placement)); },
+       true},
       {"gradient reach",
        {Pass::kAnalysis},
-       [](PassResults& of) { of.gradient_reach_.emplace(losses::find_gradient_reach(of.analysis())); }},
+       [](PassResults& of) { of.gradient_reach_.emplace(losses::find_gradient_reach(of.analysis())); },
+       true},
       {"liveness",
        {Pass::kAnalysis},
        [](PassResults& of) { of.liveness_.emplace(structure::find_liveness(of.analysis())); }},
@@ -41,7 +45,8 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        {Pass::kAnalysis},
        [](PassResults& of) {
          of.single_sizes_.emplace(contract::find_single_sizes(of.analysis(), of.options_.analysis));
-       }},
+       },
+       true},
       {"external data",
        {},
        [](PassResults& of) {
@@ -49,6 +54,13 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        }},
   };
   return kRunners[static_cast<std::size_t>(pass)];
+}
+
+PassSet PassResults::searches() {
+  PassSet found;
+  for (std::size_t i = 0; i < kPassCount; ++i)
+    if (const auto pass = static_cast<Pass>(i); runner(pass).is_search) found |= PassSet{pass};
+  return found;
 }
 
 std::string_view to_text(Pass pass) { return PassResults::runner(pass).name; }

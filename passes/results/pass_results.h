@@ -73,6 +73,9 @@ class PassResults {
   PassResults(const PassResults&) = delete;
   PassResults& operator=(const PassResults&) = delete;
 
+  /// Passes that compare extents, or follow runs: what they found in a search that ended early may be wrong.
+  static PassSet searches();
+
   void run(PassSet passes);
   bool has(Pass pass) const { return done_.has(pass); }
 
@@ -104,6 +107,7 @@ class PassResults {
     std::string_view name;
     PassSet needs;
     void (*run)(PassResults& results);
+    bool is_search = false;
   };
   friend std::string_view to_text(Pass pass);
   static const Runner& runner(Pass pass);

@@ -139,7 +139,7 @@ std::string first_text(const ReportFacts::First& first) {
   std::string text;
   if (first.location != nullptr)
     text +=
-        fmt::format("<pre>{}\n{}</pre>\n", text_of(location_text(*first.location)), text_of(first.location->source));
+        fmt::format("<pre>{}\n{}</pre>\n", text_of(location_text(*first.location)), text_of(*first.location->source));
   text += paragraphs(first.figures);
   if (!first.cause.empty()) text += paragraph(fmt::format("looks like: {}", first.cause));
   return first.before.empty() ? text : text + paragraph(first.before);

@@ -35,7 +35,7 @@ Json number_or_null(double number) { return std::isfinite(number) ? Json(number)
 Json location_json(const ReportedModel& reported, NodeId node, std::string_view field) {
   const auto found = reported.locations.find(node);
   if (found == reported.locations.end()) return nullptr;
-  return field == "file" ? Json(escape_identifier(found->second.file)) : Json(found->second.line);
+  return field == "file" ? Json(escape_identifier(*found->second.file)) : Json(found->second.line);
 }
 
 Json node_json(const NodeResult& result, const ReportedModel& reported) {
@@ -71,16 +71,17 @@ Json node_json(const NodeResult& result, const ReportedModel& reported) {
 
 SourceLines parse_locations(std::string_view text) {
   SourceLines locations;
+  const auto shared = [](std::string_view part) { return std::make_shared<const std::string>(part); };
+  SourceLine at{.file = shared(""), .source = shared("")};
   while (!text.empty()) {
     std::string_view line = take_line(text);
     std::uint32_t node = 0;
-    SourceLine at;
     const std::string_view id = next_field(line);
-    at.file = next_field(line);
-    const std::string_view row = next_field(line), column = next_field(line);
-    at.source = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (number_in(id, node) && number_in(row, at.line) && number_in(column, at.column))
-      locations[static_cast<NodeId>(node)] = std::move(at);
+    const std::string_view file = next_field(line), row = next_field(line), column = next_field(line);
+    if (!file.empty()) at.file = shared(file);
+    if (!line.empty()) at.source = shared(line.substr(std::min(line.find_first_not_of(" \t"), line.size())));
+    if (!at.file->empty() && number_in(id, node) && number_in(row, at.line) && number_in(column, at.column))
+      locations[static_cast<NodeId>(node)] = at;
   }
   return locations;
 }
@@ -93,8 +94,8 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
     text += fmt::format("bug: {}\n", facts.outcome);
     if (first.location != nullptr) {
       text += fmt::format("  --> {}\n", location_text(*first.location));
-      if (!first.location->source.empty())
-        text += fmt::format("   {:>5} | {}\n", first.location->line, escape_for_display(first.location->source));
+      if (!first.location->source->empty())
+        text += fmt::format("   {:>5} | {}\n", first.location->line, escape_for_display(*first.location->source));
     }
     for (const std::string& figure : first.figures) text += fmt::format("  {}\n", figure);
     if (!first.cause.empty()) text += fmt::format("  looks like: {}\n", first.cause);

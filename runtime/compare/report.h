@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -10,12 +11,13 @@ namespace tensorlint::compare {
 
 /// Where a node was written, as whoever knows sources says it.
 struct SourceLine {
-  std::string file, source;
+  std::shared_ptr<const std::string> file, source;  ///< not null; any number of nodes share them
   int line = 0, column = 0;
 };
 using SourceLines = std::map<NodeId, SourceLine>;
 
-/// Lines `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`; what is not one is left out.
+/// Lines `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`, where an empty FILE or SOURCE is that of the line before; what is not one
+/// is left out.
 SourceLines parse_locations(std::string_view text);
 
 /// How the user asked for the comparison.

@@ -124,7 +124,7 @@ std::string reason_of(const Model& model, const Skipped& skipped) {
 }
 
 std::string location_text(const SourceLine& at) {
-  return fmt::format("{}:{}{}", escape_for_display(at.file), at.line,
+  return fmt::format("{}:{}{}", escape_for_display(*at.file), at.line,
                      at.column > 0 ? fmt::format(":{}", at.column) : "");
 }
 

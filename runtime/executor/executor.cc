@@ -56,15 +56,16 @@ Executor::Executor(const Model& model, Memory& memory, std::vector<Device*> devi
       interpreter_(model, memory,
                    {.seed = seed,
                     .observer = {},
-                    .graph_runner = [this](GraphId graph,
-                                           std::span<const HostValue> given) -> std::optional<std::vector<HostValue>> {
+                    .graph_runner = [this](GraphId graph, std::span<const HostValue> given,
+                                           std::size_t most) -> std::optional<std::vector<HostValue>> {
                       const auto body = plan_->bodies.find(graph);
                       if (body == plan_->bodies.end() || !body->second.has_kernels()) return std::nullopt;
-                      return run_graph(body->second, given);
+                      return run_graph(body->second, given, most);
                     }}),
       arenas_(devices_.size()),
       values_of_(model.graphs.size()) {
-  for (const ValueId value : model.values.ids(kFirstValue)) values_of_[model.value(value).graph].push_back(value);
+  for (const ValueId value : model.values.ids(kFirstValue))
+    if (model.value(value).origin != ValueOrigin::kInput) values_of_[model.value(value).graph].push_back(value);
 }
 
 Executor::~Executor() = default;
@@ -77,7 +78,7 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   try {
     refuse_too_large();
     const GraphExecution::Copies before = counted();
-    std::vector<HostValue> outputs = run_graph(*plan_, inputs);
+    std::vector<HostValue> outputs = run_graph(*plan_, inputs, kAllOutputs);
     check_copies(before);
     return outputs;
   } catch (const RunFault& fault) {
@@ -133,20 +134,22 @@ void Executor::refuse_too_large() const {
   }
 }
 
-std::vector<HostValue> Executor::run_graph(const GraphExecution& plan, std::span<const HostValue> inputs) {
+std::vector<HostValue> Executor::run_graph(const GraphExecution& plan, std::span<const HostValue> inputs,
+                                           std::size_t most) {
   const Graph& graph = model_.graph(plan.graph);
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    interpreter_.hold(graph.inputs[i], i < inputs.size() ? inputs[i] : HostValue());
+  const auto given = std::span(graph.inputs).first(std::min(inputs.size(), graph.inputs.size()));
+  for (std::size_t i = 0; i < given.size(); ++i) interpreter_.hold(given[i], inputs[i]);
   Frame frame{.plan = plan};
   const auto clear = [&] {
     release(frame);
+    for (const ValueId input : given) interpreter_.hold(input, {});
     for (const ValueId value : values_of_[plan.graph])
       if (plan.graph == GraphId::kMain || model_.value(value).initializer == nullptr) interpreter_.hold(value, {});
   };
   std::vector<HostValue> outputs;
   try {
     run_commands(frame);
-    for (const ValueId output : graph.outputs) {
+    for (const ValueId output : std::span(graph.outputs).first(std::min(most, graph.outputs.size()))) {
       Result<HostValue> held = interpreter_.held(output);
       if (!held) throw RunFault{held.error().message};
       if (held->is_absent() && graph.kind != GraphKind::kFunction)

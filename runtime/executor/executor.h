@@ -89,7 +89,8 @@ class Executor {
 
   std::optional<Error> choose_plan(std::span<const HostValue> inputs);
   void refuse_too_large() const;
-  std::vector<HostValue> run_graph(const GraphExecution& plan, std::span<const HostValue> inputs);
+  /// The first `most` outputs.
+  std::vector<HostValue> run_graph(const GraphExecution& plan, std::span<const HostValue> inputs, std::size_t most);
   void take_memory(Frame& frame);
   void run_commands(Frame& frame);
   void run_command(Frame& frame, std::size_t at);

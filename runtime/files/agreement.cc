@@ -94,9 +94,11 @@ std::string element_text(const HostTensor& tensor, std::size_t index) {
   return fmt::format("{}", static_cast<float>(number_at(tensor, index)));
 }
 
-std::string elements_of(const HostTensor& tensor, std::size_t limit) {
+/// `left`: how many elements more are shown.
+std::string elements_of(const HostTensor& tensor, std::size_t& left) {
   std::string text;
-  const std::size_t shown = std::min(limit, tensor.size());
+  const std::size_t shown = std::min(left, tensor.size());
+  left -= shown;
   for (std::size_t i = 0; i < shown; ++i) {
     // A bracket opens where an axis begins, and closes where it ends.
     std::size_t run = 1, opened = 0;
@@ -114,8 +116,8 @@ std::string elements_of(const HostTensor& tensor, std::size_t limit) {
   return text + std::string(tensor.rank(), ']');
 }
 
-/// `left`: how many elements more are shown; sequences nest.
-std::string elements_of(const HostValue& sequence, std::size_t limit, std::size_t& left) {
+/// Sequences nest; each element takes one of `left`, and what it holds some more.
+std::string elements_of(const HostValue& sequence, std::size_t& left) {
   std::string text;
   for (const HostValue& element : sequence.elements()) {
     if (!text.empty()) text += ", ";
@@ -124,7 +126,7 @@ std::string elements_of(const HostValue& sequence, std::size_t limit, std::size_
       break;
     }
     --left;
-    text += element.is_tensor() ? elements_of(element.tensor(), limit) : elements_of(element, limit, left);
+    text += element.is_tensor() ? elements_of(element.tensor(), left) : elements_of(element, left);
   }
   return "(" + text + ")";
 }
@@ -157,9 +159,7 @@ std::string type_text(const HostValue& value) {
 }
 
 std::string elements_text(const HostValue& value, std::size_t limit) {
-  if (value.is_tensor()) return elements_of(value.tensor(), limit);
-  std::size_t left = limit;
-  return elements_of(value, limit, left);
+  return value.is_tensor() ? elements_of(value.tensor(), limit) : elements_of(value, limit);
 }
 
 }  // namespace tensorlint::runtime

@@ -18,7 +18,7 @@ std::string disagreement(const HostValue& value, const HostValue& expected, cons
 
 /// "float32[2, 3]", "sequence of 3".
 std::string type_text(const HostValue& value);
-/// Elements in the brackets of their shape, at most `limit` of a tensor and of a sequence.
+/// Elements in the brackets of their shape, at most `limit`; sequences and the tensors in them count as well.
 std::string elements_text(const HostValue& value, std::size_t limit);
 
 }  // namespace tensorlint::runtime

@@ -27,6 +27,30 @@ void set_content(FactStore& facts, const HostTensor& tensor, Fact& fact) {
   fact.content = facts.intern_content(std::move(content));
 }
 
+/// Of a sequence or an optional.
+FactId list_fact(FactStore& facts, const HostValue& value, KnownLists<FactId>& lists) {
+  Fact fact;
+  fact.kind = value.kind();
+  bool first = true;
+  for (const HostValue& element : value.elements()) {
+    const FactId id = concrete_fact(facts, element, false, lists);
+    fact.element = first ? id : facts.join(fact.element, id);
+    first = false;
+  }
+  if (first) {
+    Fact element;
+    element.kind = ValueKind::kTensor;
+    element.dtypes = value.dtype() == DType::kUndefined ? DTypeSet::all() : DTypeSet(value.dtype());
+    element.range = range_of(element.dtypes);
+    fact.element = facts.intern(element);
+  }
+  if (fact.kind == ValueKind::kSequence) {
+    const Dim length[] = {facts.dims().constant(static_cast<std::int64_t>(value.elements().size()))};
+    fact.shape = facts.intern_shape(length);
+  }
+  return facts.intern(fact);
+}
+
 /// Range and content of a numeric tensor.
 bool elements_fit(const FactStore& facts, const Fact& fact, const HostTensor& tensor, std::string& why) {
   const bool is_integer = is_integer_or_bool(tensor.dtype());
@@ -63,37 +87,18 @@ bool elements_fit(const FactStore& facts, const Fact& fact, const HostTensor& te
 
 }  // namespace
 
-FactId concrete_fact(FactStore& facts, const HostValue& value, bool with_content) {
+FactId concrete_fact(FactStore& facts, const HostValue& value, bool with_content, KnownLists<FactId>& lists) {
   if (value.is_absent()) return FactId::kAbsent;
+  if (!value.is_tensor()) return lists.of(value, [&] { return list_fact(facts, value, lists); });
   Fact fact;
   fact.kind = value.kind();
-  if (value.is_tensor()) {
-    const HostTensor& tensor = value.tensor();
-    fact.dtypes = tensor.dtype();
-    std::vector<Dim> dims;
-    for (const std::int64_t extent : tensor.extents()) dims.push_back(facts.dims().constant(extent));
-    fact.shape = facts.intern_shape(dims);
-    fact.range = range_of(fact.dtypes);
-    if (with_content && tensor.size() <= kMaxContent) set_content(facts, tensor, fact);
-    return facts.intern(fact);
-  }
-  bool first = true;
-  for (const HostValue& element : value.elements()) {
-    const FactId id = concrete_fact(facts, element, false);
-    fact.element = first ? id : facts.join(fact.element, id);
-    first = false;
-  }
-  if (first) {
-    Fact element;
-    element.kind = ValueKind::kTensor;
-    element.dtypes = value.dtype() == DType::kUndefined ? DTypeSet::all() : DTypeSet(value.dtype());
-    element.range = range_of(element.dtypes);
-    fact.element = facts.intern(element);
-  }
-  if (fact.kind == ValueKind::kSequence) {
-    const Dim length[] = {facts.dims().constant(static_cast<std::int64_t>(value.elements().size()))};
-    fact.shape = facts.intern_shape(length);
-  }
+  const HostTensor& tensor = value.tensor();
+  fact.dtypes = tensor.dtype();
+  std::vector<Dim> dims;
+  for (const std::int64_t extent : tensor.extents()) dims.push_back(facts.dims().constant(extent));
+  fact.shape = facts.intern_shape(dims);
+  fact.range = range_of(fact.dtypes);
+  if (with_content && tensor.size() <= kMaxContent) set_content(facts, tensor, fact);
   return facts.intern(fact);
 }
 

@@ -68,14 +68,22 @@ void FactCheck::hold(NodeId node, std::span<const HostValue> results) {
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (contradiction_ != ValueId::kAbsent) return;
     if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
-    std::string why;
     if (!is_as_declared(model.value(names[r]).type, results[r], names_)) {
       contradiction_ = names[r];
-    } else if (!contains(analysis_.facts(), analysis_.fact_id(names[r]), results[r], why)) {
+    } else if (const std::string why = outside_of(analysis_.fact_id(names[r]), results[r]); !why.empty()) {
       outside_.push_back(fmt::format("`{}` of node `{}`: {}", escape_for_display(model.name_of(names[r]), 200),
                                      escape_for_display(model.label(node), 200), why));
     }
   }
+}
+
+/// A sequence that many nodes hand on is looked at once for each fact.
+std::string FactCheck::outside_of(FactId fact, const HostValue& result) {
+  const auto look = [&] {
+    std::string why;
+    return contains(analysis_.facts(), fact, result, why) ? std::string() : why;
+  };
+  return result.is_tensor() ? look() : known_[fact].of(result, look);
 }
 
 }  // namespace tensorlint::runtime

@@ -9,6 +9,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 #include "runtime/values/host_value.h"
+#include "runtime/values/known_lists.h"
 
 namespace tensorlint::runtime {
 
@@ -35,8 +36,12 @@ class FactCheck {
   ValueId contradiction() const { return contradiction_; }
 
  private:
+  /// What of the result is outside; empty where nothing is.
+  std::string outside_of(FactId fact, const HostValue& result);
+
   const dataflow::Analysis& analysis_;
   DimNames names_;
+  std::map<FactId, KnownLists<std::string>> known_;
   std::vector<std::string> outside_;
   ValueId contradiction_ = ValueId::kAbsent;
 };

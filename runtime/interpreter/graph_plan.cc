@@ -53,9 +53,15 @@ GraphPlan::GraphPlan(const Model& model)
   for (const Graph& graph : model.graphs)
     for (const ValueId output : graph.outputs)
       if (graph.owner != NodeId::kNone) use(output, graph.owner);  // of an outer value; of others nothing is used there
-  for (const Graph& graph : model.graphs)
-    for (const ValueId output : graph.outputs)
-      if (&model.graph(model.value(output).graph) == &graph) last_use[output] = kNever;
+  IdVector<ValueId, bool> is_kept(model.values.size());
+  for (const GraphId id : model.graphs.ids())
+    for (const ValueId output : model.graph(id).outputs) {
+      if (model.value(output).graph != id) continue;
+      last_use[output] = kNever;
+      if (model.value(output).origin != ValueOrigin::kNode || is_kept[output]) continue;
+      is_kept[output] = true;
+      graphs_[id].kept.push_back(output);
+    }
   for (const ValueId value : ids_below(model.values.size(), static_cast<ValueId>(1)))
     if (last_use[value] != kNever) graphs_[model.value(value).graph].drops[last_use[value]].push_back(value);
   find_leaves(model);

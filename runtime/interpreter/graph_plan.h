@@ -20,7 +20,8 @@ class GraphPlan {
     /// By position: a bit for each of the first 64 operands that nothing reads afterwards, also not the node as a later
     /// operand or in its graphs.
     std::vector<std::uint64_t> leaves;
-    bool is_cyclic = false;  ///< some nodes depend on each other: the graph cannot run
+    std::vector<ValueId> kept;  ///< outputs that nodes of this graph compute, each once
+    bool is_cyclic = false;     ///< some nodes depend on each other: the graph cannot run
   };
   const Steps& steps(GraphId graph) const { return graphs_[graph]; }
 

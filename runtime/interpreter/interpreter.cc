@@ -158,7 +158,7 @@ void Interpreter::Impl::drop(ValueId id) {
   held = {};
 }
 
-std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs) {
+std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs, std::size_t most) {
   const Graph& graph = model_.graph(id);
   const GraphPlan::Steps& steps = plan_.steps(id);
   work_->take(InterpreterOptions::kWorkOfNode);
@@ -166,10 +166,19 @@ std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const 
   if (inputs.size() > graph.inputs.size())
     throw RunFault{fmt::format("{} inputs for a graph that has {}", inputs.size(), graph.inputs.size())};
   if (options_.graph_runner && id != GraphId::kMain)
-    if (auto outputs = options_.graph_runner(id, inputs)) return *std::move(outputs);
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (auto outputs = options_.graph_runner(id, inputs, most)) return *std::move(outputs);
+  // Those that are not given are absent, since whoever sets some takes them away again, also where a node fails.
+  struct GivenInputs {
+    Impl& impl;
+    const std::span<const ValueId> names;
+    ~GivenInputs() {
+      for (const ValueId name : names) impl.slot(name) = {};
+    }
+  };
+  const GivenInputs given{*this, std::span(graph.inputs).first(inputs.size())};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     HostValue& input = slot(graph.inputs[i]);
-    input = i < inputs.size() ? inputs[i] : HostValue();
+    input = inputs[i];
     // The body of a Loop may hand back what its own optional holds (ONNX's test loop16_seq_none).
     const TypeDecl* const type = model_.value(graph.inputs[i]).type;
     if (type != nullptr && type->kind == TypeKind::kOptional && !input.is_absent() &&
@@ -188,17 +197,16 @@ std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const 
     }
     for (const ValueId value : steps.drops[at]) drop(value);
   }
+  const std::span<const ValueId> names = std::span(graph.outputs).first(std::min(most, graph.outputs.size()));
   std::vector<HostValue> outputs;
-  outputs.reserve(graph.outputs.size());
-  for (const ValueId output : graph.outputs) {
+  outputs.reserve(names.size());
+  for (const ValueId output : names) {
     outputs.push_back(read(output));
     if (outputs.back().is_absent() && graph.kind != GraphKind::kFunction)
       throw RunFault{fmt::format("the output `{}` has no value", model_.name_of(output))};
   }
   // Outputs and inputs are the last that a body holds on to; constants of a body serve its next run.
-  for (const ValueId output : graph.outputs)
-    if (model_.value(output).graph == id && model_.value(output).initializer == nullptr) slot(output) = {};
-  for (const ValueId input : graph.inputs) slot(input) = {};
+  for (const ValueId output : steps.kept) slot(output) = {};
   return outputs;
 }
 

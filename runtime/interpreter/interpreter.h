@@ -20,10 +20,11 @@ namespace tensorlint::runtime {
 /// leaves a result out. Of a node that is computed by itself, after each in its bodies.
 using NodeObserver = std::function<void(NodeId node, std::span<HostValue> results)>;
 
-/// Computes a body or a function in the interpreter's place: its outputs, or nothing where the interpreter is to.
-/// Within it the interpreter may be asked for single nodes of that graph. Throws RunFault.
-using GraphRunner =
-    std::function<std::optional<std::vector<HostValue>>(GraphId graph, std::span<const HostValue> inputs)>;
+/// Computes a body or a function in the interpreter's place: its outputs, the first `most` of them, or nothing where
+/// the interpreter is to. Within it the interpreter may be asked for single nodes of that graph. Throws RunFault.
+using GraphRunner = std::function<std::optional<std::vector<HostValue>>(
+    GraphId graph, std::span<const HostValue> inputs, std::size_t most)>;
+inline constexpr std::size_t kAllOutputs = static_cast<std::size_t>(-1);
 
 struct InterpreterOptions {
   std::uint64_t seed = 0;  ///< of random operators without a seed of their own

@@ -16,10 +16,12 @@
 #include "ir/ops/entry.h"
 #include "ir/ops/inference.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/dataflow/attributes.h"
 #include "runtime/interpreter/constant_cache.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/graph_plan.h"
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/values/known_lists.h"
 
 namespace tensorlint::runtime {
 
@@ -58,17 +60,21 @@ class Work {
 };
 
 /// The attributes of a function's call, while the function runs.
-class CallerAttributes {
+class CallScope {
  public:
-  CallerAttributes(std::vector<Attribute>& current, std::vector<Attribute> given)
-      : current_(current), outer_(std::exchange(current, std::move(given))) {}
-  ~CallerAttributes() { current_ = std::move(outer_); }
-  CallerAttributes(const CallerAttributes&) = delete;
-  CallerAttributes& operator=(const CallerAttributes&) = delete;
+  /// `defaults`: sorted by name; they outlive this.
+  CallScope(dataflow::CallerAttributes& current, std::span<const Attribute> given, std::span<const Attribute> defaults)
+      : given_(dataflow::with_defaults(given, {})),
+        current_(current),
+        outer_(std::exchange(current, {given_, defaults})) {}
+  ~CallScope() { current_ = outer_; }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
 
  private:
-  std::vector<Attribute>& current_;
-  std::vector<Attribute> outer_;
+  const std::vector<Attribute> given_;  // sorted
+  dataflow::CallerAttributes& current_;
+  const dataflow::CallerAttributes outer_;
 };
 
 /// Private to this folder: users see Interpreter.
@@ -88,11 +94,10 @@ class Interpreter::Impl {
   Result<double> terms(NodeId node);
   bool is_random() const { return is_random_; }
 
-  /// A graph's outputs for its inputs. Throws RunFault.
-  std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs);
+  /// A graph's outputs for its inputs, the first `most` of them. Throws RunFault.
+  std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs, std::size_t most = kAllOutputs);
   /// A call of a function: run_graph with the attributes that the call gives.
-  std::vector<HostValue> call_function(GraphId function, std::span<const HostValue> operands,
-                                       std::span<const Attribute> attributes);
+  std::vector<HostValue> call_function(GraphId function, const Application& call, std::span<const HostValue> operands);
 
  private:
   /// What a fact says of an operand that is a tensor, without the fact. Larger contents have none.
@@ -189,8 +194,10 @@ class Interpreter::Impl {
   bool is_held_ = false;                    ///< `hold` was called
   std::shared_ptr<const void> storage_;     ///< of the model's bytes, for constants that are views of them
   IdVector<ValueId, HostValue> values_;
-  std::vector<Attribute> caller_attributes_;
+  dataflow::CallerAttributes caller_attributes_;
+  std::map<GraphId, std::vector<Attribute>> function_defaults_;  ///< sorted by name; of functions that were called
   std::shared_ptr<FactStore> facts_;
+  KnownLists<FactId> lists_known_;  ///< in facts_
   IdVector<NodeId, Inferred> inferred_;
   IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
   std::uint64_t runs_ = 0;

@@ -258,7 +258,7 @@ void Interpreter::Impl::run_node(NodeId id, const LastReads& last) {
 std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application& call,
                                                    std::span<const HostValue> operands) {
   const Operator& op = model_.op(model_.node(id));
-  if (op.function != GraphId::kNone) return call_function(op.function, operands, call.attributes);
+  if (op.function != GraphId::kNone) return call_function(op.function, call, operands);
   const Kind& kind = kinds_[model_.node(id).op];
   if (kind.region != RegionKind::kNone) {
     const auto find = [&](std::string_view name) { return call.attribute(name); };
@@ -308,6 +308,7 @@ bool Interpreter::Impl::still_holds(const Inferred& last, std::uint64_t fixed, s
 InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<const HostValue> operands) {
   if (contents_ > kContentsKept) {
     facts_ = std::make_shared<FactStore>();
+    lists_known_.clear();
     for (Inferred& each : inferred_) each.holds = false;
     contents_ = 0;
   }
@@ -329,7 +330,7 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
       continue;
     }
     const bool with_content = needs_content(call, entry, i, operands[i]);
-    facts.push_back(concrete_fact(*facts_, operands[i], with_content));
+    facts.push_back(concrete_fact(*facts_, operands[i], with_content, lists_known_));
     last.keys[i].set(operands[i], with_content);
   }
   if (!last.holds || last.operands != facts) {
@@ -350,12 +351,14 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
   return last.call;
 }
 
-std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, std::span<const HostValue> operands,
-                                                        std::span<const Attribute> attributes) {
+std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, const Application& call,
+                                                        std::span<const HostValue> operands) {
   const Nesting nesting(depth_);
-  const CallerAttributes scope(caller_attributes_,
-                               dataflow::with_defaults(attributes, model_.graph(function).attribute_defaults));
-  return run_graph(function, operands);
+  // A call costs what it gives and takes, however much the function has beside that.
+  const auto [defaults, is_new] = function_defaults_.try_emplace(function);
+  if (is_new) defaults->second = dataflow::with_defaults({}, model_.graph(function).attribute_defaults);
+  const CallScope scope(caller_attributes_, call.attributes, defaults->second);
+  return run_graph(function, operands, call.result_count);
 }
 
 /// ONNX defines some operators by a function of others.
@@ -377,8 +380,10 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
   std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
   std::deque<std::vector<std::int64_t>> lists;
   append_defaults(*call.schema, attributes, lists);
+  Application of_body = call;
+  of_body.attributes = attributes;
   expansion.impl->is_random_ = false;
-  std::vector<HostValue> results = expansion.impl->call_function(static_cast<GraphId>(1), operands, attributes);
+  std::vector<HostValue> results = expansion.impl->call_function(static_cast<GraphId>(1), of_body, operands);
   is_random_ |= expansion.impl->is_random_;
   return results;
 }

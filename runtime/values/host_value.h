@@ -40,6 +40,8 @@ class HostValue {
   HostTensor& tensor() { return tensor_; }
   /// Of a sequence or an optional.
   const std::vector<HostValue>& elements() const { return *elements_; }
+  /// The same as what copies of the value share.
+  const std::shared_ptr<const std::vector<HostValue>>& list() const { return elements_; }
   /// Of the tensors inside.
   DType dtype() const { return is_tensor() ? tensor_.dtype() : dtype_; }
 

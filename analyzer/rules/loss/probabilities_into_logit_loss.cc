@@ -377,15 +377,24 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         .fix("use LogSoftmax instead of Softmax");
   }
 
-  /// Without the normalising node in between; only where nothing else stands between it and the loss.
+  /// Without the normalising node in between; only where nothing else stands between it and the loss. A loss that is
+  /// written out may read its prediction more than once: then all of it gets the scores, or nothing is offered.
   static std::vector<GraphEdit> hand_over(const dataflow::Analysis& analysis, const losses::LossSite& loss,
                                           const NodeCall& normaliser) {
     const Model& model = analysis.model();
     if (normaliser.result() != loss.prediction || model.node(loss.anchor).graph != normaliser.node().graph) return {};
+    std::vector<NodeId> readers{loss.anchor};
+    if (loss.evidence != losses::LossEvidence::kOperator) {
+      readers.clear();
+      for (const NodeId user : analysis.users(loss.prediction).first(kMaxReaders + 1))
+        if (std::ranges::find(readers, user) == readers.end()) readers.push_back(user);
+      const auto is_of_loss = [&](NodeId reader) { return std::ranges::binary_search(loss.nodes, reader); };
+      if (readers.size() > kMaxReaders || !std::ranges::all_of(readers, is_of_loss)) return {};
+    }
     std::vector<GraphEdit> edits;
-    redirect_operands(analysis, loss.anchor, loss.prediction, std::string(model.name_of(normaliser.operand(0).value())),
-                      edits);
-    if (!edits.empty()) remove_with_last_reader(analysis, normaliser.id(), loss.anchor, edits);
+    const std::string scores(model.name_of(normaliser.operand(0).value()));
+    for (const NodeId reader : readers) redirect_operands(analysis, reader, loss.prediction, scores, edits);
+    if (!edits.empty()) remove_with_last_readers(analysis, normaliser.id(), readers, edits);
     return edits;
   }
 
@@ -453,6 +462,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   }
 
   static constexpr int kMaxSteps = 64;
+  static constexpr std::size_t kMaxReaders = 8;  // of a prediction, within its loss
   /// Probabilities that are scaled by more are scores of their own, as with the temperature of a contrast.
   static constexpr double kMaxScale = 8;
 };

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/values/host_value.h"
+
+namespace tensorlint::runtime {
+
+/// What was found out about the elements of a sequence or an optional: any number of nodes hand on the same ones, which
+/// are looked at once. Does not keep them.
+template <typename Known>
+class KnownLists {
+ public:
+  /// What `look` says of them, now or before.
+  template <typename Look>
+  Known of(const HostValue& value, const Look& look) {
+    const auto& list = value.list();
+    if (const auto found = known_.find(list.get()); found != known_.end() && found->second.list.lock() == list)
+      return found->second.known;
+    const Known known = look();  // which may look at lists within
+    if (known_.size() >= kMost) known_.clear();
+    known_.insert_or_assign(list.get(), Entry{list, known});
+    return known;
+  }
+  void clear() { known_.clear(); }
+
+ private:
+  static constexpr std::size_t kMost = 256;
+  struct Entry {
+    std::weak_ptr<const std::vector<HostValue>> list;
+    Known known;
+  };
+  std::map<const std::vector<HostValue>*, Entry> known_;
+};
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,109 @@
+"""What `run` and `compare` do beside computing: they show and write outputs, hand on sequences, call functions, and know where nodes were written."""
+
+import unittest
+
+import hostile_test
+from onnx import TensorProto, helper
+from promise import LARGEST, PromiseTest
+from visits_and_probes_test import some_names
+
+RUN = "run --seed 1"
+COMPARE = "compare --against emulated:0"
+HEAD = '<ir_version:8,opset_import:["":17,"f":1]>'
+
+
+def model_of(nodes, inputs, outputs, initializers=()) -> bytes:
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+def named(name: str):
+    return helper.make_value_info(name, helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+
+
+def shape_of_rank_64(first: int):
+    return helper.make_tensor("s", TensorProto.INT64, [64], [first] + [1] * 63)
+
+
+class RunsAndReportsTest(PromiseTest):
+    def test_one_sequence_that_is_many_outputs(self):
+        nodes = [helper.make_node("ConstantOfShape", ["s"], ["v"]), helper.make_node("SequenceConstruct", ["v"] * 64, ["q"])]
+        outputs = [helper.make_value_info("q", None)] * 12_000
+        self.run_within_promise(model_of(nodes, [], outputs, [shape_of_rank_64(64)]), RUN)
+
+    def test_one_tensor_that_is_many_outputs(self):
+        outputs = [helper.make_value_info("v", None)] * 12_000
+        self.run_within_promise(model_of([helper.make_node("ConstantOfShape", ["s"], ["v"])], [], outputs, [shape_of_rank_64(1)]), RUN)
+
+    def test_outputs_are_shown_up_to_a_limit_and_counted(self):
+        names = some_names(3000, without=set("gx"))
+        text = f'{HEAD}g(float[2]x)=>({",".join(names)}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        result = hostile_test.run([*RUN.split(), path])
+        self.assert_kept(result, len(text), codes=(0,))
+        lines = result.output.splitlines()
+        self.assertEqual(len(lines), 1001)
+        self.assertRegex(lines[-1], r"^2000 more outputs: --outputs DIR writes all of them$")
+
+    def test_one_value_that_is_many_outputs_is_recorded_once(self):
+        text = f'{HEAD}g(float x)=>({",".join("y" * 30_000)}){{y=Abs(x)}}'
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        result = hostile_test.run([*COMPARE.split(), path])
+        self.assert_kept(result, len(text), codes=(0,), seconds=0.5)
+
+    def test_many_outputs_are_recorded_in_one_file(self):
+        names = some_names(3000, without=set("gx"))
+        text = f'{HEAD}g(float x)=>({",".join(names)}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        self.run_within_promise(text.encode(), COMPARE, name="m.onnxtxt")
+
+    def test_a_sequence_that_many_nodes_read(self):
+        names = some_names(1300, without=set("xqz"))
+        nodes = [helper.make_node("SequenceConstruct", ["x"] * 10_000, ["q"])]
+        for operator in ("Identity", "SequenceLength"):
+            readers = [helper.make_node(operator, ["q"], [name]) for name in names]
+            last = helper.make_node("SequenceLength", ["q"], ["z"])
+            self.run_within_promise(model_of([*nodes, *readers, last], [named("x")], [named("z")]), RUN, f"{RUN} --check-facts")
+
+    def test_calls_of_a_function_with_many_attributes(self):
+        names = some_names(5600, without=set("gxyFfg"))
+        calls = "".join(f"{name}=f.F(x)" for name in names[:2300])
+        defaults = ",".join(f"{name}=1" for name in names)
+        text = f'{HEAD}g(float x)=>(float y){{y=f.F(x){calls}}}<domain:"f",opset_import:["":17]>F<{defaults}>(x)=>(y){{y=Abs(x)}}'
+        self.run_within_promise(text.encode(), RUN, f"{RUN} --device emulated:0", name="m.onnxtxt")
+
+    def test_calls_of_a_function_with_many_results(self):
+        names = some_names(2700, without=set("gxyFfg"))
+        calls = "".join(f"{name}=f.F(x)" for name in names)
+        results = ",".join("y" * 14_000)
+        text = f'{HEAD}g(float x)=>(float y){{y=f.F(x){calls}}}<domain:"f",opset_import:["":17]>F(x)=>({results}){{y=Abs(x)}}'
+        self.run_within_promise(text.encode(), RUN, f"{RUN} --device emulated:0", name="m.onnxtxt")
+
+    def test_calls_of_a_function_with_many_operands(self):
+        names = some_names(4500, without=set("gxyFfg"))
+        calls = "".join(f"{name}=f.F(x)" for name in names[:2500])
+        text = f'{HEAD}g(float x)=>(float y){{y=f.F(x){calls}}}<domain:"f",opset_import:["":17]>F(x,{",".join(names)})=>(y){{y=Abs(x)}}'
+        self.run_within_promise(text.encode(), RUN, f"{RUN} --device emulated:0", name="m.onnxtxt")
+
+    def test_nodes_of_a_model_below_a_long_path(self):
+        """The path is not of the file, but each node has it for its place."""
+        folder = self.folder
+        for _ in range(18):
+            folder /= "d" * 200
+        folder.mkdir(parents=True)
+        names = some_names(5500, without=set("gx"))
+        text = f'{HEAD}g(float x)=>({names[-1]}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        (folder / "values").mkdir()
+        (folder / "values" / f"{names[-1]}.pb").write_bytes(helper.make_tensor(names[-1], TensorProto.FLOAT, [], [1.0]).SerializeToString())
+        (folder / "values" / "x.pb").write_bytes(helper.make_tensor("x", TensorProto.FLOAT, [], [1.0]).SerializeToString())
+        path = folder / "m.onnxtxt"
+        path.write_text(text)
+        self.assertLessEqual(len(text), LARGEST)
+        result = hostile_test.run(["compare", "--against", folder / "values", path])
+        self.assert_kept(result, len(text))
+        self.assertLess(result.memory, 40 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
