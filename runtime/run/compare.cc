@@ -41,10 +41,18 @@ struct CompareArguments {
 
 int refuse(std::string_view message) { return runtime::refuse("compare", message); }
 
-bool set(CompareArguments& to, std::string_view name, const std::string& value) {
+constexpr OptionForm kCompareForms[] = {
+    {"format", "text, json or html"},
+    {"window", "a number of bytes, at least 1"},
+    kSeedForm,
+    kTimeLimitForm,
+    kThreadsForm,
+};
+
+bool set(CompareArguments& to, std::string_view name, std::string_view value) {
   if (name == "model") return to.model = value, true;
   if (name == "text") return to.is_text = true;
-  if (name == "inputs") return to.inputs.inputs.push_back(value), true;
+  if (name == "inputs") return to.inputs.inputs.emplace_back(value), true;
   if (name == "seed") return read_number(value, to.inputs.seed.emplace());
   if (name == "against") return to.against = value, true;
   if (name == "engine") return to.engine = value, true;
@@ -54,39 +62,16 @@ bool set(CompareArguments& to, std::string_view name, const std::string& value) 
   if (name == "reproduce") return to.reproduce = value, true;
   if (name == "chained") return to.is_chained = true;
   if (name == "window") return read_number(value, to.window) && to.window > 0;
-  if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
-  if (name == "threads") return read_number(value, to.threads) && to.threads > 0 && to.threads <= 256;
+  if (name == "time-limit") return read_seconds(value, to.time_limit);
+  if (name == "threads") return read_thread_count(value, to.threads);
   if (name == "locations") return to.locations = value, true;
   return false;
 }
 
-/// What the value of an option has to be; empty where any will do, or there is no such option.
-std::string_view form_of(std::string_view name) {
-  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
-      {"format", "text, json or html"},
-      {"seed", "a whole number that is not negative"},
-      {"window", "a number of bytes, at least 1"},
-      {"time-limit", "seconds, fewer than 1e9"},
-      {"threads", "a number from 1 to 256"},
-  };
-  const auto* const found = std::ranges::find(kForms, name, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kForms) ? std::string_view() : found->second;
-}
-
 Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
   CompareArguments result;
-  for (const std::string_view argument : arguments) {
-    const std::size_t equals = argument.find('=');
-    if (!argument.starts_with("--") || equals == std::string_view::npos ||
-        !set(result, argument.substr(2, equals - 2), std::string(argument.substr(equals + 1)))) {
-      const std::string_view form =
-          equals < 2 || equals == std::string_view::npos ? "" : form_of(argument.substr(2, equals - 2));
-      if (!form.empty()) return Error{fmt::format("{}: expected {}", quoted_for_people(argument), form), {}};
-      return Error{fmt::format("{} is not a valid option; `tensorlint compare --help` lists the options",
-                               quoted_for_people(argument)),
-                   {}};
-    }
-  }
+  const auto set_one = [&](std::string_view name, std::string_view value) { return set(result, name, value); };
+  if (auto error = parse_options(arguments, "compare", set_one, kCompareForms)) return *std::move(error);
   if (result.model.empty() || result.against.empty())
     return Error{"`tensorlint compare MODEL --against DIR` starts this program", {}};
   return result;

@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -46,6 +48,25 @@ bool read_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }
+
+bool read_seconds(std::string_view text, double& seconds);
+bool read_thread_count(std::string_view text, int& count);
+
+/// What the value of an option has to be, in words.
+struct OptionForm {
+  std::string_view option, form;
+};
+
+// Of options that several commands have.
+inline constexpr OptionForm kSeedForm{"seed", "a whole number that is not negative"};
+inline constexpr OptionForm kTimeLimitForm{"time-limit", "seconds, fewer than 1e9"};
+inline constexpr OptionForm kThreadsForm{"threads", "a number from 1 to 256"};
+
+/// Gives `set` the name and the value of each `--name=value`. It returns false where there is no such option, or where
+/// the value is not of the option's form, which the error then names.
+std::optional<Error> parse_options(const std::vector<std::string>& arguments, std::string_view command,
+                                   const std::function<bool(std::string_view name, std::string_view value)>& set,
+                                   std::span<const OptionForm> forms);
 
 Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments);
 

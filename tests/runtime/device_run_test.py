@@ -249,13 +249,13 @@ class DeviceOption(unittest.TestCase):
             (["--device", "emulated:9"], "emulated:9: there are 2 emulated devices"),
             (["--device", "emulated:0,emulated:0"], "--device names emulated:0 twice"),
             (["--device", "emulated:0,"], "`` is not a device"),
-            (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` is not a valid option"),
+            (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu`: expected cost or kernels"),
             (["--sides", "cost"], "it needs --device"),
             (["--device", "emulated:0,emulated:1", "--sides", "cost"], "--sides works with one device"),
             (["--gradient"], "it needs --device"),
             (["--products", "cublaslt"], "--products chooses what multiplies matrices on a device: it needs --device"),
             (["--device", "emulated:0", "--cublaslt", "x.so"], "it needs --products cublaslt or cublaslt-tf32"),
-            (["--device", "emulated:0", "--products", "blas"], "`--products=blas` is not a valid option"),
+            (["--device", "emulated:0", "--products", "blas"], "`--products=blas`: expected kernels, cublaslt or cublaslt-tf32"),
             (["--device", "emulated:0", "--products", "cublaslt"], "emulated:0: cublasLt "),
             (["--device", "emulated:0", "--products", "cublaslt", "--cublaslt", "/nowhere/x.so"], "emulated:0: cublasLt cannot be loaded: /nowhere/x.so: "),
             (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),
@@ -267,6 +267,8 @@ class DeviceOption(unittest.TestCase):
                 self.assertEqual((result.returncode, result.stdout), (2, ""))
                 self.assertIn(message, result.stderr)
         self.assertEqual(self.run_loss("--device", "cpu").returncode, 0)
+        for option, form in (("--device", "cpu, cuda:N or emulated:N"), ("--cublaslt", "the file of a library")):
+            self.assertIn(f"`{option}=`: expected {form}", subprocess.run([RUNNER, f"{option}="], capture_output=True, text=True, timeout=60, check=False).stderr)
 
     def test_without_a_gpu_cuda_says_so(self) -> None:
         if Path("/dev/nvidiactl").exists():

@@ -11,6 +11,7 @@ import onnx
 from onnx import numpy_helper
 
 TOOL = os.environ["TENSORLINT_BINARY"]
+RUNNER = Path(TOOL).with_name("tensorlint-run")
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = '<ir_version: 10, opset_import: ["": 21]>\n'
 AFFINE = HEAD + "g (float[N, 3] x, float[3] b) => (float[N, 3] y) { t = Add (x, b)\n [twice] y = Add (t, t) }\n"
@@ -114,7 +115,17 @@ class RunTest(unittest.TestCase):
     def test_tolerances_are_numbers(self) -> None:
         for option, text in (("--rtol", "nan"), ("--rtol", "-1"), ("--atol", "inf"), ("--atol", "-0.5")):
             result = self.run_model(self.model(AFFINE), "--seed", "1", f"{option}={text}")
-            self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint run: a tolerance has to be a number of at least 0, not {text}\n"))
+            self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint run: `{option}={text}`: expected a finite number of at least 0\n"))
+
+    def test_what_is_expected_of_a_value_is_said(self) -> None:
+        for option, text, form in (("--seed", "abc", "a whole number that is not negative"), ("--seed", "-1", "a whole number that is not negative"),
+                                   ("--memory-limit", "4G", "a number of bytes"), ("--time-limit", "-1", "seconds, fewer than 1e9"), ("--time-limit", "1e9", "seconds, fewer than 1e9"),
+                                   ("--threads", "0", "a number from 1 to 256"), ("--threads", "257", "a number from 1 to 256"), ("--repeat", "0", "a number of runs, at least 1")):
+            result = self.run_model(self.model(AFFINE), f"{option}={text}")
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", f"tensorlint run: `{option}={text}`: expected {form}\n"))
+        for words in ("--sed=1", "seed=1", "--seed"):
+            result = subprocess.run([RUNNER, words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint run: `{words}` is not a valid option; `tensorlint run --help` lists the options\n"))
 
     def test_large_integers_are_compared_as_they_are(self) -> None:
         for dtype, name in ((np.int64, "int64"), (np.uint64, "uint64")):
@@ -209,7 +220,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("error[", self.run_model(model, "--seed", "1", "--time-limit", "60").stderr)
         result = self.run_model(model, "--seed", "1", "--time-limit", "0.000001")
         self.assertEqual((result.returncode, result.stderr), (2, "tensorlint run: stopped: the time limit is over (--time-limit)\n"))
-        self.assertIn("`--time-limit=soon` is not a valid option", self.run_model(self.model(AFFINE), "--time-limit", "soon").stderr)
+        self.assertIn("`--time-limit=soon`: expected seconds, fewer than 1e9", self.run_model(self.model(AFFINE), "--time-limit", "soon").stderr)
 
     def test_scan_outputs_without_an_iteration(self) -> None:
         model = self.model(HEAD + """g (int64 n, float[2] x, float[k, 3] z) => (float[2] y, float[a, b] s, float[2] u, float[c, d] t) {
@@ -258,7 +269,6 @@ class RunTest(unittest.TestCase):
         model = self.model(AFFINE)
         result = self.run_model(model, "--seed", "1", "--dump", "t", "--dump", "tt")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "tensorlint run: no node of the model computes `tt`, which --dump names\n"))
-        self.assertIn("`--seed=abc` is not a valid option", self.run_model(model, "--seed", "abc").stderr)
         unknown = self.model('<ir_version: 10, opset_import: ["": 21, "own": 1]>\ng (float[2] x) => (float[2] y) { y = own.Score (x) }\n', "u.onnxtxt")
         self.assertIn("(Score): the operator is not known", self.run_model(unknown, "--seed", "1").stderr)
 
