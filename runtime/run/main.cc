@@ -9,6 +9,7 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,8 +46,6 @@ namespace {
 
 constexpr std::size_t kShownElements = 64;
 constexpr std::uint64_t kColdRuns = 2;  // which later ones are faster than
-
-int refuse(std::string_view message) { return runtime::refuse("run", message); }
 
 std::string shown(std::string_view name) { return fmt::format("`{}`", escape_for_display(name, 200)); }
 
@@ -175,36 +174,97 @@ std::string unknown_dump(const Model& model, std::span<const std::string> names)
   return {};
 }
 
-int run_model(const RunArguments& arguments) {
-  start_time_limit("run", arguments.time_limit, kRefused);
-  set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
-  limit_process(arguments.memory_limit);
-  Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
-  if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
-  const Model& model = *read;
-  if (const std::string name = unknown_dump(model, arguments.dump); !name.empty())
-    return refuse(fmt::format("no node of the model computes {}, which --dump names", shown(name)));
+Result<std::vector<std::unique_ptr<Device>>> open_devices(const RunArguments& arguments) {
   std::vector<std::unique_ptr<Device>> devices;
   for (std::size_t first = 0, end = 0; !arguments.device.empty() && end != std::string::npos; first = end + 1) {
     end = arguments.device.find(',', first);
     const std::string name = arguments.device.substr(first, end == std::string::npos ? end : end - first);
     if (std::ranges::any_of(devices, [&](const auto& device) { return device->name() == name; }))
-      return refuse(fmt::format("--device names {} twice", name));
+      return Error{fmt::format("--device names {} twice", name), {}};
     Result<std::unique_ptr<Device>> opened = Device::open(name, arguments.memory_limit);
-    if (!opened) return refuse(opened.error().message);
+    if (!opened) return opened.error();
     devices.push_back(*std::move(opened));
     if (arguments.products != Products::kKernels)
       if (const auto failed =
               devices.back()->load_cublaslt(arguments.cublaslt, arguments.products == Products::kCublasLtTf32))
-        return refuse(
-            fmt::format("{}; --cublaslt FILE names the library, and without --products our kernels compute "
-                        "matrix products",
-                        failed->message));
+        return Error{fmt::format("{}; --cublaslt FILE names the library, and without --products our kernels compute "
+                                 "matrix products",
+                                 failed->message),
+                     {}};
     (void)devices.back()->use_seed(arguments.seed.value_or(0));
   }
+  return devices;
+}
+
+/// Shows the values to dump, and holds all against `facts`; null where nothing watches.
+NodeObserver observer_of(const Model& model, const std::vector<std::string>& dump, FactCheck* facts) {
+  if (facts == nullptr && dump.empty()) return nullptr;
+  return [&model, &dump, facts](NodeId node, std::span<const HostValue> results) {
+    const std::span<const ValueId> names = model.results(model.node(node));
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
+      const std::string_view name = model.name_of(names[r]);
+      if (std::ranges::find(dump, name) == dump.end()) continue;
+      // At once: a loop may compute it any number of times, and a limit may end the run.
+      if (const auto failed = write_stdout(fmt::format("{}: {} = {}\n", shown(name), type_text(results[r]),
+                                                       elements_text(results[r], kShownElements))))
+        throw RunFault{failed->message};
+    }
+    if (facts != nullptr) facts->hold(node, results);
+  };
+}
+
+/// The outputs of the last of `repeat` runs. `mean` gets the time of one that is warm.
+Result<std::vector<HostValue>> run_times(std::uint64_t repeat, RunTime& mean,
+                                         const std::function<Result<std::vector<HostValue>>()>& run) {
+  RunTime start;
+  Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
+  const std::uint64_t first_timed = std::min(repeat - 1, kColdRuns);
+  for (std::uint64_t i = 0; i < repeat && outputs; ++i) {
+    *outputs = {};
+    if (i == first_timed) start = time_now();
+    outputs = run();
+  }
+  const RunTime end = time_now();
+  const auto timed = static_cast<double>(repeat - first_timed);
+  mean = {(end.wall - start.wall) / timed, (end.processor - start.processor) / timed};
+  return outputs;
+}
+
+std::string outputs_text(const Model& model, std::span<const HostValue> outputs) {
+  const Graph& main = model.graph(GraphId::kMain);
+  std::string text;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text(outputs[i]),
+                        elements_text(outputs[i], kShownElements));
+  return text;
+}
+
+std::string gradients_text(const Model& model, const Executor& executor) {
+  std::string text;
+  for (const Executor::Gradient& gradient : executor.gradients()) {
+    const HostValue value(gradient.tensor);
+    text += fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradient.loss)),
+                        shown(model.name_of(gradient.by)), type_text(value), elements_text(value, kShownElements));
+  }
+  return text;
+}
+
+/// The exit code.
+Result<int> run_model(const RunArguments& arguments) {
+  start_time_limit("run", arguments.time_limit, kRefused);
+  set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
+  limit_process(arguments.memory_limit);
+  const Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
+  if (!read) return Error{fmt::format("{}: {}", arguments.model, read.error().message), {}};
+  const Model& model = *read;
+  if (const std::string name = unknown_dump(model, arguments.dump); !name.empty())
+    return Error{fmt::format("no node of the model computes {}, which --dump names", shown(name)), {}};
+  const Result<std::vector<std::unique_ptr<Device>>> devices = open_devices(arguments);
+  if (!devices) return devices.error();
   Memory memory(arguments.memory_limit);
-  Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
-  if (!inputs) return refuse(inputs.error().message);
+  const Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
+  if (!inputs) return inputs.error();
 
   std::optional<dataflow::Analysis> analysis;
   std::optional<FactCheck> facts;
@@ -212,68 +272,38 @@ int run_model(const RunArguments& arguments) {
     facts.emplace(analysis.emplace(dataflow::analyse(model, {})));
     facts->begin(*inputs);
   }
-  const bool watches = facts || !arguments.dump.empty();
-  const NodeObserver observer = [&](NodeId node, std::span<const HostValue> results) {
-    const std::span<const ValueId> names = model.results(model.node(node));
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
-      const std::string_view name = model.name_of(names[r]);
-      if (std::ranges::find(arguments.dump, name) == arguments.dump.end()) continue;
-      // At once: a loop may compute it any number of times, and a limit may end the run.
-      if (const auto failed = write_stdout(fmt::format("{}: {} = {}\n", shown(name), type_text(results[r]),
-                                                       elements_text(results[r], kShownElements))))
-        throw RunFault{failed->message};
-    }
-    if (facts) facts->hold(node, results);
-  };
   std::optional<Interpreter> interpreter;  // without a device; an executor has its own
   std::optional<Executor> executor;
-  if (devices.empty()) {
+  if (devices->empty()) {
     interpreter.emplace(model, memory,
                         InterpreterOptions{.seed = arguments.seed.value_or(0),
                                            .measures_time = arguments.timings == Timings::kByOperator,
-                                           .observer = watches ? observer : nullptr});
+                                           .observer = observer_of(model, arguments.dump, facts ? &*facts : nullptr)});
   } else {
     // The emulated device is there to run kernels; a GPU is there to be fast.
-    const Sides otherwise = devices[0]->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
+    const Sides otherwise = devices->front()->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
     std::vector<Device*> all;
-    for (const auto& device : devices) all.push_back(device.get());
+    for (const auto& device : *devices) all.push_back(device.get());
     executor.emplace(model, memory, std::move(all), arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
     executor->set_timed(arguments.timings == Timings::kByOperator);
     executor->set_with_gradients(arguments.gradient);
     executor->set_with_cublaslt(arguments.products != Products::kKernels);
   }
-  RunTime start;
-  Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
-  const std::uint64_t first_timed = std::min(arguments.repeat - 1, kColdRuns);
-  for (std::uint64_t i = 0; i < arguments.repeat && outputs; ++i) {
-    *outputs = {};
-    if (i == first_timed) start = time_now();
-    outputs = executor ? executor->run(*inputs) : interpreter->run(*inputs);
-  }
-  const RunTime end = time_now();
-  const auto timed = static_cast<double>(arguments.repeat - first_timed);
-  const RunTime time{(end.wall - start.wall) / timed, (end.processor - start.processor) / timed};
-  if (!outputs) return refuse(fmt::format("{}: {}", arguments.model, outputs.error().message));
+  RunTime time;
+  const Result<std::vector<HostValue>> outputs =
+      run_times(arguments.repeat, time, [&] { return executor ? executor->run(*inputs) : interpreter->run(*inputs); });
+  if (!outputs) return Error{fmt::format("{}: {}", arguments.model, outputs.error().message), {}};
+
   std::string text;
-  if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty()) {
-    const Graph& main = model.graph(GraphId::kMain);
-    for (std::size_t i = 0; i < outputs->size(); ++i)
-      text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text((*outputs)[i]),
-                          elements_text((*outputs)[i], kShownElements));
-  }
-  if (arguments.gradient)
-    for (const Executor::Gradient& gradient : executor->gradients()) {
-      const HostValue value(gradient.tensor);
-      text += fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradient.loss)),
-                          shown(model.name_of(gradient.by)), type_text(value), elements_text(value, kShownElements));
-    }
+  if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty())
+    text += outputs_text(model, *outputs);
+  if (arguments.gradient) text += gradients_text(model, *executor);
   if (!arguments.outputs.empty())
-    if (const auto failed = write_outputs(model, arguments.outputs, *outputs)) return refuse(failed->message);
+    if (const auto failed = write_outputs(model, arguments.outputs, *outputs)) return *failed;
   std::size_t differing = 0;
   if (!arguments.expect.empty()) {
     const Result<std::size_t> compared = compare_outputs(model, arguments, *outputs, memory);
-    if (!compared) return refuse(compared.error().message);
+    if (!compared) return compared.error();
     differing = *compared;
     if (differing == 0) text += "all outputs agree\n";
   }
@@ -281,7 +311,7 @@ int run_model(const RunArguments& arguments) {
     text += executor ? places_text(model, *executor) : timings_text(interpreter->timings());
   if (arguments.timings != Timings::kNone) text += total_text(time, memory);
   if (facts) text += facts_text(model, *facts);
-  if (const auto failed = write_stdout(text)) return refuse(failed->message);
+  if (const auto failed = write_stdout(text)) return *failed;
   if (facts && !facts->outside().empty()) return kInternal;
   return differing == 0 ? kDone : kDiffers;
 }
@@ -297,7 +327,8 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "compare") return runtime::run_compare({argv + 2, argv + argc});
     const Result<runtime::RunArguments> arguments = runtime::parse_arguments({argv + 1, argv + argc});
     if (!arguments) return runtime::refuse("run", arguments.error().message);
-    return runtime::run_model(*arguments);
+    const Result<int> code = runtime::run_model(*arguments);
+    return code ? *code : runtime::refuse("run", code.error().message);
   } catch (const std::bad_alloc&) {
     return runtime::refuse("run", "out of memory");
   } catch (const std::exception& fault) {
