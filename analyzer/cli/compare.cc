@@ -17,7 +17,7 @@ namespace tensorlint::cli {
 namespace {
 
 struct CompareOptions {
-  std::string model, against, contract, format = "text", output, reproduce, source_root;
+  std::string model, against, contract, format = "text", output, reproduce;
   std::vector<std::string> inputs;
   std::string python = "python3", seed, window, time_limit, threads;  ///< empty: not given
   bool is_isolated = false, is_chained = false, force = false;
@@ -98,8 +98,9 @@ int compare_model(const CompareOptions& options) {
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
   std::string locations;
-  const auto locate = [&](const Model& model) { locations = locations_of(model, options.source_root); };
+  const auto locate = [&](const Model& model) { locations = locations_of(model, options.settings.source_root); };
   if (options.force) {
+    if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
     if (const Result<Model> model = load_model(path)) locate(*model);
   } else if (const int refused = refuse_errors(path, options.settings, locate); refused != kExitClean) {
     return refused;
@@ -140,7 +141,7 @@ class Compare : public Command {
                  "write the node of the first bug there as a model by itself, with its inputs");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "number of threads (default: those of the machine, at most 8)");
-    options.text("--source-root", options_.source_root, "DIR", "where the program is that made the model");
+    add_source_root(options, options_.settings);
     options.flag("--force", options_.force, "compare a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check that comes first");
   }

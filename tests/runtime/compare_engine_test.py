@@ -95,6 +95,11 @@ class EngineTest(unittest.TestCase):
             self.assertIn("1 compared value:", result.stdout)
         self.assertIn("emulated:9", self.compare(losses / "mse_mean_dynamo.onnx", "--against", "emulated:9").stderr)
 
+    def test_the_root_of_sources_is_a_folder(self) -> None:
+        for force in ([], ["--force"]):
+            result = self.compare(self.model, "--against", "emulated:0", "--source-root", self.model, *force)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", f"tensorlint: --source-root: {self.model} is not a folder\n"))
+
     def test_modules_of_the_current_folder_are_not_run(self) -> None:
         for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):
             (self.folder / f"{module}.py").write_text("open('ran', 'w')\nraise SystemExit(7)\n")
