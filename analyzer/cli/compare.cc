@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,8 @@
 
 namespace tensorlint::cli {
 namespace {
+
+constexpr std::string_view kComparisonFormats[] = {"text", "json", "html"};
 
 struct CompareOptions {
   std::string model, against, contract, format = "text", output, reproduce;
@@ -44,8 +48,8 @@ std::string locations_of(const Model& model, const std::string& source_root) {
   return text;
 }
 
-int start_comparison(const std::string& path, const std::string& values, std::string_view locations,
-                     const CompareOptions& options) {
+/// For the program that compares. `values`: the folder in which they are recorded.
+Arguments comparison(const std::string& path, const std::string& values, const CompareOptions& options) {
   Arguments arguments({"compare", fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
   arguments.add_each("inputs", options.inputs);
@@ -60,6 +64,21 @@ int start_comparison(const std::string& path, const std::string& values, std::st
   arguments.add("time-limit", options.time_limit);
   arguments.add("threads", options.threads);
   arguments.add_flag("chained", options.is_chained);
+  return arguments;
+}
+
+/// Numbers and the contract are read by the program that compares, which is asked before another one runs for long.
+int refuse_values(const std::string& path, const CompareOptions& options) {
+  return in_child([&] {
+    Arguments arguments = comparison(path, options.against, options);
+    arguments.add_flag("only-options", true);
+    return start_runtime(arguments.take());
+  });
+}
+
+int start_comparison(const std::string& path, const std::string& values, std::string_view locations,
+                     const CompareOptions& options) {
+  Arguments arguments = comparison(path, values, options);
   const Descriptor lines = memory_file(locations, Inherited::kYes);
   if (lines.ok()) arguments.add("locations", fmt::format("{}", lines.number()));
   return start_runtime(arguments.take());
@@ -85,6 +104,8 @@ int compare_with_device(const std::string& path, std::string_view locations, Com
 
 int compare_model(const CompareOptions& options) {
   if (options.is_isolated && options.is_chained) return refuse("--isolated and --chained exclude each other");
+  if (std::ranges::find(kComparisonFormats, options.format) == std::end(kComparisonFormats))
+    return refuse(unknown_format(options.format, kComparisonFormats));
   const bool is_live = options.against == "onnxruntime";
   const bool is_device = options.against.starts_with("cuda:") || options.against.starts_with("emulated:");
   std::error_code ignored;
@@ -97,6 +118,7 @@ int compare_model(const CompareOptions& options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
+  if (const int refused = refuse_values(path, options); refused != kExitClean) return refused;
   std::string locations;
   const auto locate = [&](const Model& model) { locations = locations_of(model, options.settings.source_root); };
   if (options.force) {

@@ -33,6 +33,7 @@ namespace {
 struct CompareArguments {
   std::string model, against, engine, contract, format = "text", output, locations, reproduce;
   bool is_text = false, is_chained = false;
+  bool only_options = false;  ///< to say what is wrong with them
   InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
   std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
   double time_limit = 0;
@@ -42,7 +43,6 @@ struct CompareArguments {
 int refuse(std::string_view message) { return runtime::refuse("compare", message); }
 
 constexpr OptionForm kCompareForms[] = {
-    {"format", "text, json or html"},
     {"window", "a number of bytes, at least 1"},
     kSeedForm,
     kTimeLimitForm,
@@ -61,6 +61,7 @@ bool set(CompareArguments& to, std::string_view name, std::string_view value) {
   if (name == "output") return to.output = value, true;
   if (name == "reproduce") return to.reproduce = value, true;
   if (name == "chained") return to.is_chained = true;
+  if (name == "only-options") return to.only_options = true;
   if (name == "window") return read_number(value, to.window) && to.window > 0;
   if (name == "time-limit") return read_seconds(value, to.time_limit);
   if (name == "threads") return read_thread_count(value, to.threads);
@@ -135,11 +136,12 @@ int compare_model(const CompareArguments& arguments) {
                                !std::filesystem::is_empty(arguments.reproduce, ignored))
     return refuse(
         fmt::format("--reproduce {}: expected a new or an empty folder", quoted_for_people(arguments.reproduce)));
+  const Result<compare::Contract> contract = contract_of(arguments.contract);
+  if (!contract) return refuse(contract.error().message);
+  if (arguments.only_options) return kDone;
   Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
-  const Result<compare::Contract> contract = contract_of(arguments.contract);
-  if (!contract) return refuse(contract.error().message);
   Memory memory(arguments.window, "--window");
   Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, memory);
   if (!inputs) return refuse(inputs.error().message);

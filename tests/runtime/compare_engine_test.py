@@ -61,9 +61,7 @@ class EngineTest(unittest.TestCase):
         self.assertIn("is not a tensor message of ONNX", self.compare(self.model, *live, "--inputs", inputs).stderr)
 
     def test_a_signal_ends_the_other_engine_and_leaves_no_folder(self) -> None:
-        waits = self.folder / "waits"
-        waits.write_text(f"#!/bin/sh\ntouch {self.folder}/started\nexec sleep 60\n")
-        waits.chmod(0o755)
+        waits = self.started()
         temporary = self.folder / "temporary"
         temporary.mkdir()
         for sent in (signal.SIGINT, signal.SIGTERM):
@@ -99,6 +97,31 @@ class EngineTest(unittest.TestCase):
         for force in ([], ["--force"]):
             result = self.compare(self.model, "--against", "emulated:0", "--source-root", self.model, *force)
             self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", f"tensorlint: --source-root: {self.model} is not a folder\n"))
+
+    def started(self) -> Path:
+        """A program for --python that says that it was started, and waits."""
+        waits = self.folder / "waits"
+        waits.write_text(f"#!/bin/sh\ntouch {self.folder}/started\nexec sleep 60\n")
+        waits.chmod(0o755)
+        return waits
+
+    def test_values_of_options_are_refused_before_another_program_runs(self) -> None:
+        contract = self.folder / "contract.txt"
+        contract.write_text("tf32 maybe\n")
+        for option, value, message in (
+            ("--format", "pdf", "unknown format `pdf`; there are text, json and html"),
+            ("--threads", "0", "`--threads=0`: expected a number from 1 to 256"),
+            ("--window", "4G", "`--window=4G`: expected a number of bytes, at least 1"),
+            ("--seed", "-1", "`--seed=-1`: expected a whole number that is not negative"),
+            ("--time-limit", "soon", "`--time-limit=soon`: expected seconds, fewer than 1e9"),
+            ("--contract", "none", "the contract `none`: "),
+            ("--contract", contract, "line 1: there is no operator `maybe`"),
+            ("--reproduce", self.folder, "expected a new or an empty folder"),
+        ):
+            result = self.compare(self.model, "--against", "onnxruntime", "--python", self.started(), f"{option}={value}")
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn(message, result.stderr)
+            self.assertFalse((self.folder / "started").exists())
 
     def test_modules_of_the_current_folder_are_not_run(self) -> None:
         for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):

@@ -744,7 +744,8 @@ class CompareTest(unittest.TestCase):
 
     def test_recordings_that_say_nothing_are_refused(self) -> None:
         self.refuses("has no recorded values", self.changed({}))
-        for option, form in (("--format", "text, json or html"), ("--window", "a number of bytes, at least 1"), ("--threads", "a number from 1 to 256")):
+        self.refuses("unknown format `none`; there are text, json and html", self.changed({}), "--format", "none")
+        for option, form in (("--window", "a number of bytes, at least 1"), ("--threads", "a number from 1 to 256")):
             self.refuses(f"`{option}=none`: expected {form}", self.changed({}), option, "none")
         (self.empty_folder() / "values.npz").write_bytes(b"")
         self.refuses("values.npz", self.empty_folder())
