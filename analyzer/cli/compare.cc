@@ -88,7 +88,7 @@ int start_comparison(const std::string& path, const std::string& values, std::st
 int compare_with_device(const std::string& path, std::string_view locations, CompareOptions options) {
   if (options.seed.empty()) options.seed = "0";
   if (options.contract.empty()) options.contract = "tensorlint-cuda";
-  Arguments run({fmt::format("--model={}", path)});
+  Arguments run({"--command=compare", fmt::format("--model={}", path)});
   run.add_flag("text", is_text_model(path));
   run.add_each("inputs", options.inputs);
   run.add("seed", options.seed);

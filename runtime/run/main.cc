@@ -1,5 +1,6 @@
 // tensorlint-run: executes a model. `tensorlint run` starts it with options of the form --name=value, after it has
-// checked the model; its own command line is no interface.
+// checked the model, and `tensorlint compare` for a device, with --command=compare; its own command line is no
+// interface.
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -180,7 +181,7 @@ Result<std::vector<std::unique_ptr<Device>>> open_devices(const RunArguments& ar
     end = arguments.device.find(',', first);
     const std::string name = arguments.device.substr(first, end == std::string::npos ? end : end - first);
     if (std::ranges::any_of(devices, [&](const auto& device) { return device->name() == name; }))
-      return Error{fmt::format("--device names {} twice", name), {}};
+      return Error{fmt::format("{} names {} twice", arguments.device_option(), name), {}};
     Result<std::unique_ptr<Device>> opened = Device::open(name, arguments.memory_limit);
     if (!opened) return opened.error();
     devices.push_back(*std::move(opened));
@@ -252,7 +253,7 @@ std::string gradients_text(const Model& model, const Executor& executor) {
 
 /// The exit code.
 Result<int> run_model(const RunArguments& arguments) {
-  start_time_limit("run", arguments.time_limit, kRefused);
+  start_time_limit(arguments.command, arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
   limit_process(arguments.memory_limit);
   const Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
@@ -262,7 +263,7 @@ Result<int> run_model(const RunArguments& arguments) {
     return Error{fmt::format("no node of the model computes {}, which --dump names", shown(name)), {}};
   const Result<std::vector<std::unique_ptr<Device>>> devices = open_devices(arguments);
   if (!devices) return devices.error();
-  Memory memory(arguments.memory_limit);
+  Memory memory(arguments.memory_limit, arguments.memory_option());
   const Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
   if (!inputs) return inputs.error();
 
@@ -323,16 +324,21 @@ int main(int argc, char** argv) {
   using namespace tensorlint;
   reserve_standard_streams();
   runtime::keep_memory();
+  std::string command = "run";
   try {
-    if (argc > 1 && std::string_view(argv[1]) == "compare") return runtime::run_compare({argv + 2, argv + argc});
+    if (argc > 1 && std::string_view(argv[1]) == "compare") {
+      command = argv[1];
+      return runtime::run_compare({argv + 2, argv + argc});
+    }
     const Result<runtime::RunArguments> arguments = runtime::parse_arguments({argv + 1, argv + argc});
-    if (!arguments) return runtime::refuse("run", arguments.error().message);
+    if (!arguments) return runtime::refuse(command, arguments.error().message);
+    command = arguments->command;
     const Result<int> code = runtime::run_model(*arguments);
-    return code ? *code : runtime::refuse("run", code.error().message);
+    return code ? *code : runtime::refuse(command, code.error().message);
   } catch (const std::bad_alloc&) {
-    return runtime::refuse("run", "out of memory");
+    return runtime::refuse(command, "out of memory");
   } catch (const std::exception& fault) {
-    write_stderr(fmt::format("tensorlint run: internal error: {}\n", fault.what()));
+    write_stderr(fmt::format("tensorlint {}: internal error: {}\n", command, fault.what()));
     return runtime::kInternal;
   }
 }

@@ -30,6 +30,7 @@ bool read_tolerance(std::string_view text, double& tolerance) {
 }
 
 bool set(RunArguments& to, std::string_view name, std::string_view value) {
+  if (name == "command") return to.command = value, value == "run" || value == "compare";
   if (name == "model") return to.model = value, true;
   if (name == "text") return to.is_text = true;
   if (name == "inputs") return to.inputs.emplace_back(value), true;

@@ -23,6 +23,7 @@ enum class Products : std::uint8_t { kKernels, kCublasLt, kCublasLtTf32 };
 
 /// What `tensorlint run` asks of the program that executes: `--name=value` each.
 struct RunArguments {
+  std::string command = "run";  ///< or compare, for which it runs: messages name the command and its options
   std::string model;
   bool is_text = false;
   std::vector<std::string> inputs, dump;   ///< inputs: folders and NAME=FILE
@@ -40,6 +41,9 @@ struct RunArguments {
   Timings timings = Timings::kNone;
   int threads = 0;           ///< 0: as many as the machine has, within reason
   std::uint64_t repeat = 1;  ///< runs, of which the last one is shown, and those after the second are timed
+
+  std::string_view memory_option() const { return command == "compare" ? "--window" : "--memory-limit"; }
+  std::string_view device_option() const { return command == "compare" ? "--against" : "--device"; }
 };
 
 /// Whether the text is a number, and nothing else.

@@ -123,6 +123,19 @@ class EngineTest(unittest.TestCase):
             self.assertIn(message, result.stderr)
             self.assertFalse((self.folder / "started").exists())
 
+    def test_the_run_on_a_device_speaks_of_options_of_compare(self) -> None:
+        for arguments, message in (
+            (["emulated:0", "--window", "100"], "the limit is 100 (--window)"),
+            (["emulated:0,emulated:0"], "--against names emulated:0 twice"),
+            (["emulated:9"], "emulated:9: there are 2 emulated devices"),
+            (["emulated:0", "--seed", "abc"], "`--seed=abc`: expected a whole number that is not negative"),
+        ):
+            result = self.compare(self.model, "--against", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertTrue(result.stderr.startswith("tensorlint compare: "), result.stderr)
+            self.assertIn(message, result.stderr)
+            self.assertNotIn("tensorlint run", result.stderr)
+
     def test_modules_of_the_current_folder_are_not_run(self) -> None:
         for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):
             (self.folder / f"{module}.py").write_text("open('ran', 'w')\nraise SystemExit(7)\n")
