@@ -30,7 +30,7 @@ int code = 0;
 
 void start_time_limit(std::string_view command, double seconds, int exit_code) {
   if (seconds <= 0) return;
-  message = fmt::format("tensorlint {}: stopped: the time limit is over (--time-limit)\n", command);
+  message = time_limit_message(command);
   code = exit_code;
   std::signal(SIGALRM, out_of_time);
   seconds = std::max(seconds, kLeast);
@@ -40,12 +40,13 @@ void start_time_limit(std::string_view command, double seconds, int exit_code) {
   ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-double stop_time_limit() {
+void stop_time_limit() {
   const ::itimerval none{};
-  ::itimerval left{};
-  ::setitimer(ITIMER_REAL, &none, &left);
-  return std::max(static_cast<double>(left.it_value.tv_sec) + static_cast<double>(left.it_value.tv_usec) * 1e-6,
-                  kLeast);
+  ::setitimer(ITIMER_REAL, &none, nullptr);
+}
+
+std::string time_limit_message(std::string_view command) {
+  return fmt::format("tensorlint {}: stopped: the time limit is over (--time-limit)\n", command);
 }
 
 }  // namespace tensorlint

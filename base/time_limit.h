@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace tensorlint {
@@ -9,7 +10,10 @@ namespace tensorlint {
 /// 0: no limit. `command` names what was started, in the message.
 void start_time_limit(std::string_view command, double seconds, int exit_code);
 
-/// Takes the limit back, as before the process becomes another program. What was left of it, in seconds, above 0.
-double stop_time_limit();
+/// Takes the limit back.
+void stop_time_limit();
+
+/// What is said when it is over.
+std::string time_limit_message(std::string_view command);
 
 }  // namespace tensorlint

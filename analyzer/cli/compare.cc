@@ -12,6 +12,7 @@
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/other_program.h"
 #include "analyzer/cli/recorder.h"
+#include "analyzer/cli/time_limit.h"
 #include "analyzer/findings/source_location.h"
 #include "base/escape.h"
 
@@ -48,8 +49,18 @@ std::string locations_of(const Model& model, const std::string& source_root) {
   return text;
 }
 
+/// Refuses a model with errors, unless they are ignored, and finds where its nodes were written.
+int locate_nodes(const std::string& path, const CompareOptions& options, std::string& locations) {
+  const auto locate = [&](const Model& model) { locations = locations_of(model, options.settings.source_root); };
+  if (!options.force) return refuse_errors(path, options.settings, locate);
+  if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
+  if (const Result<Model> model = load_model(path)) locate(*model);
+  return kExitClean;
+}
+
 /// For the program that compares. `values`: the folder in which they are recorded.
-Arguments comparison(const std::string& path, const std::string& values, const CompareOptions& options) {
+Arguments comparison(const std::string& path, const std::string& values, const CompareOptions& options,
+                     const TimeLimit& limit) {
   Arguments arguments({"compare", fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
   arguments.add_each("inputs", options.inputs);
@@ -61,31 +72,32 @@ Arguments comparison(const std::string& path, const std::string& values, const C
   arguments.add("output", options.output);
   arguments.add("reproduce", options.reproduce);
   arguments.add("window", options.window);
-  arguments.add("time-limit", options.time_limit);
+  arguments.add("time-limit", limit.left());
   arguments.add("threads", options.threads);
   arguments.add_flag("chained", options.is_chained);
   return arguments;
 }
 
 /// Numbers and the contract are read by the program that compares, which is asked before another one runs for long.
-int refuse_values(const std::string& path, const CompareOptions& options) {
+int refuse_values(const std::string& path, const CompareOptions& options, const TimeLimit& limit) {
   return in_child([&] {
-    Arguments arguments = comparison(path, options.against, options);
+    Arguments arguments = comparison(path, options.against, options, limit);
     arguments.add_flag("only-options", true);
     return start_runtime(arguments.take());
   });
 }
 
 int start_comparison(const std::string& path, const std::string& values, std::string_view locations,
-                     const CompareOptions& options) {
-  Arguments arguments = comparison(path, values, options);
+                     const CompareOptions& options, const TimeLimit& limit) {
+  Arguments arguments = comparison(path, values, options, limit);
   const Descriptor lines = memory_file(locations, Inherited::kYes);
   if (lines.ok()) arguments.add("locations", fmt::format("{}", lines.number()));
   return start_runtime(arguments.take());
 }
 
 /// Kernels on a device, which say nothing of what is between the model's outputs.
-int compare_with_device(const std::string& path, std::string_view locations, CompareOptions options) {
+int compare_with_device(const std::string& path, std::string_view locations, CompareOptions options,
+                        const TimeLimit& limit) {
   if (options.seed.empty()) options.seed = "0";
   if (options.contract.empty()) options.contract = "tensorlint-cuda";
   Arguments run({"--command=compare", fmt::format("--model={}", path)});
@@ -94,15 +106,16 @@ int compare_with_device(const std::string& path, std::string_view locations, Com
   run.add("seed", options.seed);
   run.add("device", options.against);
   run.add("memory-limit", options.window);
-  run.add("time-limit", options.time_limit);
+  run.add("time-limit", limit.left());
   run.add("threads", options.threads);
   const Result<int> code = with_outputs(run.take(), [&](const std::string& outputs) {
-    return in_child([&] { return start_comparison(path, outputs, locations, options); });
+    return in_child([&] { return start_comparison(path, outputs, locations, options, limit); });
   });
   return code ? *code : refuse(code.error().message);
 }
 
 int compare_model(const CompareOptions& options) {
+  const TimeLimit limit("compare", options.time_limit);
   if (options.is_isolated && options.is_chained) return refuse("--isolated and --chained exclude each other");
   if (std::ranges::find(kComparisonFormats, options.format) == std::end(kComparisonFormats))
     return refuse(unknown_format(options.format, kComparisonFormats));
@@ -118,23 +131,18 @@ int compare_model(const CompareOptions& options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
-  if (const int refused = refuse_values(path, options); refused != kExitClean) return refused;
+  if (const int refused = refuse_values(path, options, limit); refused != kExitClean) return refused;
   std::string locations;
-  const auto locate = [&](const Model& model) { locations = locations_of(model, options.settings.source_root); };
-  if (options.force) {
-    if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
-    if (const Result<Model> model = load_model(path)) locate(*model);
-  } else if (const int refused = refuse_errors(path, options.settings, locate); refused != kExitClean) {
-    return refused;
-  }
-  if (is_device) return compare_with_device(path, locations, options);
-  if (!is_live) return start_comparison(path, options.against, locations, options);
+  const int refused = limit.within([&] { return locate_nodes(path, options, locations); });
+  if (refused != kExitClean) return refused;
+  if (is_device) return compare_with_device(path, locations, options, limit);
+  if (!is_live) return start_comparison(path, options.against, locations, options, limit);
   const Result<int> code =
-      with_recorded_values({options.python, path, options.seed, options.inputs}, [&](const std::string& values) {
+      with_recorded_values({options.python, path, options.seed, options.inputs}, limit, [&](const std::string& values) {
         CompareOptions given = options;
         given.inputs.clear();  // they are recorded
         given.seed.clear();
-        return in_child([&] { return start_comparison(path, values, locations, given); });
+        return in_child([&] { return start_comparison(path, values, locations, given, limit); });
       });
   return code ? *code : refuse(code.error().message);
 }
@@ -161,7 +169,7 @@ class Compare : public Command {
     options.text("-o,--output", options_.output, "FILE", "write the report to this file");
     options.text("--reproduce", options_.reproduce, "DIR",
                  "write the node of the first bug there as a model by itself, with its inputs");
-    options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
+    options.text("--time-limit", options_.time_limit, "S", "seconds after which all of it is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "number of threads (default: those of the machine, at most 8)");
     add_source_root(options, options_.settings);
     options.flag("--force", options_.force, "compare a model with errors as far as it goes");

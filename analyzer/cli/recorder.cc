@@ -118,7 +118,8 @@ int in_child(const std::function<int()>& work, int* signal) {
   return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kExitInternal;
 }
 
-Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use) {
+Result<int> with_recorded_values(const RecordOptions& options, const TimeLimit& limit,
+                                 const std::function<int(const std::string&)>& use) {
   const ForwardedSignals signals;
   const TemporaryFolder folder;
   const Descriptor program = memory_file(recorder_program("record"), Inherited::kNo);
@@ -127,7 +128,12 @@ Result<int> with_recorded_values(const RecordOptions& options, const std::functi
   if (!options.seed.empty()) arguments.insert(arguments.end(), {"--seed", options.seed});
   for (const std::string& input : options.inputs) arguments.insert(arguments.end(), {"--inputs", input});
   int signal = 0;
-  const int code = in_child([&] { return start_python(arguments, program); }, &signal);
+  const auto record = [&] {
+    limit.start();
+    return start_python(arguments, program);
+  };
+  const int code = in_child(record, &signal);
+  if (limit.ended(signal)) return kExitNotChecked;
   if (code == kNotStarted)
     return Error{fmt::format("{} cannot be started: name a Python that has onnxruntime with --python",
                              quoted_for_people(options.python)),

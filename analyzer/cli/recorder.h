@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cli/time_limit.h"
 #include "base/result.h"
 
 namespace tensorlint::cli {
@@ -16,7 +17,9 @@ struct RecordOptions {
 
 /// Has onnxruntime's Python package record all values of a model in a folder of its own, calls use(folder) and removes
 /// the folder. Gives what `use` gives, or why there is no record; the recorder's own messages go to standard error.
-Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use);
+/// kExitNotChecked where the recorder takes all the time that is left.
+Result<int> with_recorded_values(const RecordOptions& options, const TimeLimit& limit,
+                                 const std::function<int(const std::string&)>& use);
 
 /// Runs a model by `arguments` of the program that executes, with its outputs in a folder of their own, calls
 /// use(folder) and removes the folder. Gives what `use` gives, or the exit code of the run that failed, which says why.

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/other_program.h"
-#include "base/time_limit.h"
+#include "analyzer/cli/time_limit.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -24,26 +21,7 @@ struct RunOptions {
   SettingsOptions settings;
 };
 
-/// Seconds; nullopt where it is not given, or what the program that runs the model refuses.
-std::optional<double> seconds_of(const std::string& text) {
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, seconds);
-  return !text.empty() && error == std::errc() && rest == end && seconds > 0 && seconds < 1e9 ? std::optional(seconds)
-                                                                                              : std::nullopt;
-}
-
-/// The check before the run counts: what it leaves of the time limit is the run's.
-int check_in_time(const std::string& path, RunOptions& options) {
-  const auto seconds = seconds_of(options.time_limit);
-  if (!seconds) return refuse_errors(path, options.settings);
-  start_time_limit("run", *seconds, kExitNotChecked);
-  const int refused = refuse_errors(path, options.settings);
-  options.time_limit = fmt::format("{}", stop_time_limit());
-  return refused;
-}
-
-std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options) {
+std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options, const TimeLimit& limit) {
   Arguments arguments({fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
   arguments.add_each("inputs", options.inputs);
@@ -56,7 +34,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   arguments.add("cublaslt", options.cublaslt);
   arguments.add("seed", options.seed);
   arguments.add("memory-limit", options.memory_limit);
-  arguments.add("time-limit", options.time_limit);
+  arguments.add("time-limit", limit.left());
   arguments.add("threads", options.threads);
   arguments.add("rtol", options.rtol);
   arguments.add("atol", options.atol);
@@ -67,13 +45,16 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   return arguments.take();
 }
 
-int run_model(RunOptions options) {
+int run_model(const RunOptions& options) {
+  const TimeLimit limit("run", options.time_limit);
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
   if (options.device.empty()) return refuse("`` is not a device: cpu, cuda:N or emulated:N");
-  if (!options.force)
-    if (const int refused = check_in_time(path, options); refused != kExitClean) return refused;
-  return start_runtime(arguments_of(path, options));
+  if (!options.force) {
+    const int refused = limit.within([&] { return refuse_errors(path, options.settings); });
+    if (refused != kExitClean) return refused;
+  }
+  return start_runtime(arguments_of(path, options, limit));
 }
 
 class Run : public Command {

@@ -1,6 +1,8 @@
 """`tensorlint compare --against onnxruntime`: the recorder runs as a child process; and memory stays within the window."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -135,6 +137,52 @@ class EngineTest(unittest.TestCase):
             self.assertTrue(result.stderr.startswith("tensorlint compare: "), result.stderr)
             self.assertIn(message, result.stderr)
             self.assertNotIn("tensorlint run", result.stderr)
+
+    def program_with(self, runner: str) -> str:
+        """The tool in a folder with another program in place of the one that executes."""
+        shutil.copy(TOOL, self.folder / "tensorlint")
+        (self.folder / "tensorlint-run").write_text(f"#!/bin/sh\n{runner}\n")
+        (self.folder / "tensorlint-run").chmod(0o755)
+        return str(self.folder / "tensorlint")
+
+    def test_programs_get_what_those_before_them_leave_of_the_time_limit(self) -> None:
+        program = self.program_with(f"echo $@ >> {self.folder}/calls; sleep 0.2")
+        python = self.folder / "python"
+        python.write_text("#!/bin/sh\nsleep 0.2\n")
+        python.chmod(0o755)
+        for arguments, pauses in (
+            (["compare", "--against", "emulated:0"], (0, 0.2, 0.4)),
+            (["compare", "--against", "onnxruntime", "--python", python], (0, 0.4)),
+            (["compare", "--against", self.folder], (0, 0.2)),
+            (["run"], (0,)),
+        ):
+            (self.folder / "calls").unlink(missing_ok=True)
+            done = subprocess.run([program, *map(str, arguments), str(self.model), "--time-limit", "90"], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            left = [float(text) for text in re.findall("--time-limit=([^ ]+)", (self.folder / "calls").read_text())]
+            self.assertEqual(len(left), len(pauses))
+            for seconds, pause in zip(left, pauses, strict=True):
+                self.assertLess(seconds, 90 - pause)
+                self.assertGreater(seconds, 1)
+
+    def test_every_program_is_stopped_when_the_time_is_over(self) -> None:
+        over = (2, "", "tensorlint compare: stopped: the time limit is over (--time-limit)\n")
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        endless = self.folder / "endless.onnx"
+        body = "go = Identity (c) w = Add (v, v)"
+        onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]>\ng (float[2] x) => (float[2] y) {{ y = Loop <body = b (int64 i, bool c, float[2] v) => (bool go, float[2] w) {{ {body} }}> (, , x) }}'), endless)
+        for model, against in ((endless, ["emulated:0"]), (self.model, ["onnxruntime", "--python", str(self.started())])):
+            begin = time.monotonic()
+            result = subprocess.run([TOOL, "compare", str(model), "--against", *against, "--time-limit", "1"], env={**os.environ, "TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=120)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), over)
+            self.assertLess(time.monotonic() - begin, 30)
+            self.assertEqual(list(temporary.iterdir()), [])
+        self.assertTrue((self.folder / "started").exists())
+        # The check of the model, which would find an error.
+        onnx.save(onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\ng (float[2] x, float[3] z) => (float[2] y) { y = Add (x, z) }'), self.model)
+        result = subprocess.run([self.program_with("exit 0"), "compare", str(self.model), "--against", "emulated:0", "--time-limit", "0.000001"], capture_output=True, text=True, timeout=120)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), over)
 
     def test_modules_of_the_current_folder_are_not_run(self) -> None:
         for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):
