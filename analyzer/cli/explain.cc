@@ -6,7 +6,6 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/rules/rule.h"
-#include "base/did_you_mean.h"
 #include "base/output.h"
 
 namespace tensorlint::cli {
@@ -19,11 +18,7 @@ int run_explain(const std::string& name) {
     std::ranges::transform(code, code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     rule = rules::find_rule(code);
   }
-  if (rule == nullptr) {
-    const std::string meant = did_you_mean(name, rules::rule_names().words());
-    return refuse(
-        fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
-  }
+  if (rule == nullptr) return refuse(rules::rule_names().unknown(name));
   const auto error = write_stdout(rules::rule_page(rule->info().name));
   return error ? refuse(error->message) : kExitClean;
 }

@@ -12,7 +12,6 @@
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
 #include "analyzer/config/toml_file.h"
-#include "base/did_you_mean.h"
 #include "base/escape.h"
 #include "base/glob.h"
 #include "base/output.h"
@@ -99,12 +98,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     for_each_word(*words, [&](std::string_view word) {
       if (unknown.empty() && rules::rule_names().codes_of(word).empty()) unknown = word;
     });
-    if (!unknown.empty()) {
-      const std::string meant = did_you_mean(unknown, rules::rule_names().words());
-      return Error{
-          fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant),
-          {}};
-    }
+    if (!unknown.empty()) return Error{rules::rule_names().unknown(unknown), {}};
   }
   std::error_code unknown;
   if (!options.source_root.empty() && !std::filesystem::is_directory(options.source_root, unknown))

@@ -18,6 +18,7 @@ class RuleCodes {
   void insert(std::string_view code);
   bool contains(std::string_view code) const;
   bool empty() const { return bits_.none(); }
+  std::size_t size() const { return bits_.count(); }
   bool is_subset_of(const RuleCodes& other) const { return (bits_ & ~other.bits_).none(); }
   bool intersects(const RuleCodes& other) const { return (bits_ & other.bits_).any(); }
   RuleCodes& operator|=(const RuleCodes& other) {

@@ -30,16 +30,6 @@ const RuleNames::Tables& RuleNames::tables() const {
   return *tables_;
 }
 
-std::vector<std::string_view> RuleNames::matching(std::string_view pattern) const {
-  std::vector<std::string_view> codes;
-  for (const Rule& rule : rules_) {
-    const bool is_code_prefix =
-        pattern.size() >= kShortestPrefix && pattern.starts_with("TL-") && rule.code.starts_with(pattern);
-    if (rule.name == pattern || rule.group == pattern || is_code_prefix) codes.push_back(rule.code);
-  }
-  return codes;
-}
-
 const RuleCodes& RuleNames::codes_of(std::string_view pattern) const {
   static const RuleCodes kNone;
   const auto& codes = tables().codes;
@@ -48,7 +38,9 @@ const RuleCodes& RuleNames::codes_of(std::string_view pattern) const {
 }
 
 std::string RuleNames::unknown(std::string_view pattern, bool with_similar) const {
-  return fmt::format("no rule is called `{}`{}", pattern, with_similar ? did_you_mean(pattern, tables().words) : "");
+  const std::string similar = with_similar ? did_you_mean(pattern, tables().words) : std::string();
+  return fmt::format("no rule is called `{}`{}", pattern,
+                     similar.empty() ? "; `tensorlint rules` lists them" : std::string_view(similar));
 }
 
 }  // namespace tensorlint::findings

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,19 +21,16 @@ class RuleNames {
   explicit RuleNames(std::vector<Rule> rules) : rules_(std::move(rules)) {}
 
   /// Codes of the rules that a word means: a rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group
-  /// (`shape`). Empty when it means none.
-  std::vector<std::string_view> matching(std::string_view pattern) const;
-  /// The same as a set, found at once: files have long lists of such words.
+  /// (`shape`). Empty when it means none. Takes one look-up: files have long lists of such words.
   const RuleCodes& codes_of(std::string_view pattern) const;
-  /// Names and groups, sorted.
-  std::span<const std::string_view> words() const { return tables().words; }
-  /// Of a word that means no rule: "no rule is called `shap`; did you mean `shape`?"
+  /// Of a word that means no rule: "no rule is called `shap`; did you mean `shape`?", or where to find the names. The
+  /// search for a similar name takes longer than all else that is done for a word.
   std::string unknown(std::string_view pattern, bool with_similar = true) const;
 
  private:
   struct Tables {
     std::once_flag built;
-    std::vector<std::string_view> words;
+    std::vector<std::string_view> words;                    // names and groups, sorted
     std::unordered_map<std::string_view, RuleCodes> codes;  // by each word that means a rule
   };
   /// Most runs ask for no word.

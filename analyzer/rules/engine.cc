@@ -134,8 +134,10 @@ bool RuleSelection::ignore(std::string_view pattern) {
 }
 
 bool RuleSelection::set_severity(std::string_view pattern, findings::Severity severity) {
-  const auto codes = rule_names().matching(pattern);
-  for (const std::string_view code : codes) {
+  const findings::RuleCodes& codes = rule_names().codes_of(pattern);
+  for (const Rule* rule : all_rules()) {
+    const std::string_view code = rule->info().code;
+    if (!codes.contains(code)) continue;
     const auto known = severities_.find(code);
     if (known == severities_.end() || codes.size() <= known->second.rules) severities_[code] = {severity, codes.size()};
   }

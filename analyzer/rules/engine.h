@@ -23,7 +23,7 @@ const findings::RuleNames& rule_names();
 /// Which rules may report, all of them unless chosen, and as what.
 class RuleSelection {
  public:
-  /// Patterns are those of RuleNames::matching. False when nothing matches.
+  /// Patterns are those of RuleNames::codes_of. False when nothing matches.
   bool select(std::string_view pattern);
   bool ignore(std::string_view pattern);
   /// The pattern that means fewer rules wins, else the later one.

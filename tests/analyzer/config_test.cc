@@ -225,8 +225,8 @@ TEST_F(ConfigTest, RefusesWhatNestsTooDeepForTheParser) {
       {std::string(5000, '['), "1:33: " + depth},
       {"a = " + braces, "1:37: " + depth},
       {"\"" + few + "\" = 1", "1:1: unknown key `" + few + "`"},
-      {"ignore = '''\n" + few + "'''", "1:10: no rule is called `" + few + "`"},
-      {"ignore = '" + few + "' # " + few, "1:10: no rule is called `" + few + "`"},
+      {"ignore = '''\n" + few + "'''", "1:10: no rule is called `" + few + "`; `tensorlint rules` lists them"},
+      {"ignore = '" + few + "' # " + few, "1:10: no rule is called `" + few + "`; `tensorlint rules` lists them"},
   };
   for (const auto& [text, wrong] : cases) EXPECT_EQ(error_of(text), "tensorlint.toml:" + wrong) << text.substr(0, 40);
 }

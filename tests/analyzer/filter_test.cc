@@ -46,12 +46,11 @@ using Rules = std::vector<std::string>;
 
 std::shared_ptr<const findings::Suppression> suppression_of(const std::string& rule, const std::string& node = {}) {
   findings::Suppression suppression{.rules = rule,
-                                    .codes = {},
+                                    .codes = rules::rule_names().codes_of(rule),
                                     .node = node,
                                     .graph = {},
                                     .reason = "so",
                                     .place = {.file = "c.toml", .line = 1, .column = 1, .source = {}}};
-  for (const std::string_view code : rules::rule_names().matching(rule)) suppression.codes.insert(code);
   return std::make_shared<const findings::Suppression>(std::move(suppression));
 }
 
@@ -66,7 +65,7 @@ TEST(Filter, CountsFindingsOfRulesThatAreLeftOut) {
   Options options;
   options.selection.ignore("dead-node");
   EXPECT_EQ(check("", options).left_out, 0U);
-  for (const std::string_view code : rules::rule_names().matching("dead-node")) options.selection.count_left_out(code);
+  options.selection.count_left_out("TL-G612");
   const CheckResults results = check("", options);
   EXPECT_EQ(rules_of(results), Rules{"reduction-axis-out-of-range"});
   EXPECT_EQ(results.left_out, 2U);

@@ -108,6 +108,8 @@ class CommandTest(unittest.TestCase):
                                 (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
                                 (["check", OK, "--select", ""], "--select is empty"),
                                 (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
+                                (["explain", "nothing-like-it"], "no rule is called `nothing-like-it`; `tensorlint rules` lists them"),
+                                (["check", OK, "--ignore", "cycle,nothing-like-it"], "no rule is called `nothing-like-it`; `tensorlint rules` lists them"),
                                 (["why", OK, "y", "--input", "zz=float32"], "has no value `zz` in its main graph"),
                                 (["fix", BAD, "--diff", "--device", "zz=cpu"], "has no value `zz` in its main graph"),
                                 (["place", ROOT / "samples/encoder_ok.onnx", "--range", "zz=0:1"], "has no value `zz` in its main graph"),
