@@ -4,8 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <optional>
-#include <string_view>
 
 #include "passes/placement/device_name.h"
 
@@ -141,13 +139,12 @@ placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& o
   return placement;
 }
 
-std::vector<std::string> unknown_names(const Declarations& declarations, const Model& model) {
-  std::vector<std::string> unknown;
+std::optional<Error> check_names(const Declarations& declarations, const Model& model, std::string_view path) {
   for (const auto* texts : {&declarations.inputs, &declarations.ranges, &declarations.devices})
     for (const std::string& text : *texts)
       if (const auto part = split(text); part && model.find_value(GraphId::kMain, part->name) == ValueId::kAbsent)
-        unknown.emplace_back(part->name);
-  return unknown;
+        return Error{fmt::format("{} has no value `{}` in its main graph", path, part->name), {}};
+  return std::nullopt;
 }
 
 }  // namespace tensorlint::cli

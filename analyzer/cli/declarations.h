@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,7 +30,7 @@ void add_declarations(const dataflow::AnalysisOptions& later, dataflow::Analysis
 /// The devices among the declarations.
 placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& options);
 
-/// Names that are declared but that the model's main graph does not have.
-std::vector<std::string> unknown_names(const Declarations& declarations, const Model& model);
+/// Errors: a name that the main graph of the model does not have. `path`: that the message begins with.
+std::optional<Error> check_names(const Declarations& declarations, const Model& model, std::string_view path);
 
 }  // namespace tensorlint::cli

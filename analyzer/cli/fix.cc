@@ -165,8 +165,8 @@ int run_fix(const FixOptions& given) {
   if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
 
-  if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
-    return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
+  if (const auto unknown = check_names(options.settings.declarations, *read, options.input))
+    return refuse(unknown->message);
   pipeline::Options pipeline_options = *settings;
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
   Result<Repair> repaired = repair(file, std::move(*read), std::move(pipeline_options), options.unsafe);

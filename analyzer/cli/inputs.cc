@@ -243,8 +243,7 @@ Result<pipeline::Pipeline> load(const std::string& path, const pipeline::Options
                                 const Declarations& declared) {
   Result<Model> model = load_model(path);
   if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
-  if (const auto unknown = unknown_names(declared, *model); !unknown.empty())
-    return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
+  if (auto unknown = check_names(declared, *model, path)) return std::move(*unknown);
   return pipeline::Pipeline(std::move(*model), options);
 }
 

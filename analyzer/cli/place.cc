@@ -46,8 +46,8 @@ int run_place(const PlaceOptions& options) {
   if (!bytes) return refuse(bytes.error().message);
   Result<Model> read = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
   if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
-  if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
-    return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
+  if (const auto unknown = check_names(options.settings.declarations, *read, options.input))
+    return refuse(unknown->message);
   // One allowance for all that is found out about one input: before and after it is placed, with both costs.
   pipeline::Options usual_options = *settings;
   usual_options.analysis.meter = dataflow::meter_of(*read);
