@@ -322,7 +322,8 @@ bool BatchMixing::is_summed_up_as_it_is(ValueId value, bool through_bounds) cons
           (opcode == Opcode::kMul || (opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i])) &&
           expressions_.number(other).has_value();
       const bool shifts = (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !cone_.has_batch(other);
-      const bool bounds = through_bounds && (saturates(user) || cone_.squared(expressions_.result(user)) == pending[i]);
+      const bool bounds =
+          through_bounds && (saturates(user) || expressions_.square_base(expressions_.result(user)) == pending[i]);
       if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && !scales && !shifts && !bounds)
         return false;
       pending.push_back(expressions_.result(user));
@@ -362,7 +363,7 @@ bool BatchMixing::is_distance_or_product(NodeId sum) const {
   };
   if (expressions_.op(sum) == Opcode::kReduceL2) return is_difference(data);
   if (is_picked_logarithm(data)) return true;
-  if (const ValueId base = cone_.squared(data); base != ValueId::kAbsent) return is_difference(base);
+  if (const ValueId base = expressions_.square_base(data); base != ValueId::kAbsent) return is_difference(base);
   const NodeId product = expressions_.producer(data);
   const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
   return expressions_.op(product) == Opcode::kMul && cone_.is_batch_alone(a, 0) && cone_.is_batch_alone(b, 0) &&

@@ -231,7 +231,7 @@ bool BatchTotals::terms_of(ValueId value, std::vector<std::pair<ValueId, ValueId
 
 /// t * t where both factors are the same difference, which one exporter writes twice.
 ValueId BatchTotals::squared(ValueId value) const {
-  if (const ValueId base = cone_.squared(value); base != ValueId::kAbsent) return base;
+  if (const ValueId base = expressions_.square_base(value); base != ValueId::kAbsent) return base;
   const NodeId node = expressions_.producer(value);
   if (expressions_.op(node) != Opcode::kMul) return ValueId::kAbsent;
   const NodeId a = expressions_.producer(expressions_.operand(node, 0)),
@@ -266,7 +266,7 @@ std::optional<AxisMistake> BatchTotals::square_of_mean(NodeId node) const {
     const ValueId result = expressions_.result(user);
     const bool alone = std::ranges::all_of(users, [&](NodeId other) { return other == user; });
     if (!alone || !cone_.has(user)) return std::nullopt;
-    if (opcode == Opcode::kAbs || cone_.squared(result) == value)
+    if (opcode == Opcode::kAbs || expressions_.square_base(result) == value)
       size = user;
     else if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && opcode != Opcode::kSqrt &&
              !is_total(opcode) && !scales(expressions_, user, value) &&
@@ -411,7 +411,8 @@ std::optional<AxisMistake> BatchTotals::compared_norm(NodeId node) {
         continue;
       const ValueId gap = expressions_.result(user);
       const auto users = expressions_.users(gap);
-      if (std::ranges::any_of(users, [&](NodeId next) { return cone_.squared(expressions_.result(next)) == gap; }))
+      if (std::ranges::any_of(users,
+                              [&](NodeId next) { return expressions_.square_base(expressions_.result(next)) == gap; }))
         return AxisMistake{Kind::kComparedNorms, sum, of, *axes, true, user, 0};
     }
   }

@@ -613,7 +613,7 @@ std::optional<AxisMistake> CrossedAxes::one_for_pair(NodeId node, ValueId pairs,
     const ValueId result = expressions_.result(user);
     const ValueId beside = expressions_.beside(user, difference);
     const NodeId twin = expressions_.producer(beside);
-    const bool is_squared = cone_.squared(result) == difference ||
+    const bool is_squared = expressions_.square_base(result) == difference ||
                             (expressions_.op(user) == Opcode::kMul && expressions_.op(twin) == Opcode::kSub &&
                              std::ranges::equal(cone_.operands(twin), cone_.operands(node)));
     if ((is_squared || expressions_.op(user) == Opcode::kAbs) && cone_.is_averaged_whole(result))

@@ -215,6 +215,13 @@ ValueId Expressions::times_own_log(ValueId value) const {
   return op_of(a) == Opcode::kLog && operand(producer(a), 0) == b ? b : ValueId::kAbsent;
 }
 
+ValueId Expressions::square_base(ValueId value) const {
+  const NodeId square = producer(value);
+  const ValueId base = operand(square, 0), other = operand(square, 1);
+  if (op(square) == Opcode::kMul && base == other) return base;
+  return op(square) == Opcode::kPow && is_number(other, 2) ? base : ValueId::kAbsent;
+}
+
 std::vector<ValueId> Expressions::factors(ValueId product) const {
   std::vector<ValueId> found{product};
   for (std::size_t i = 0; i < found.size() && found.size() < kMaxProductParts; ++i) {

@@ -86,6 +86,8 @@ class Expressions {
   /// they are not known, or the rank is not.
   std::optional<std::vector<std::size_t>> axes_of(NodeId node) const;
 
+  /// d for d * d or d ** 2; kAbsent for anything else.
+  ValueId square_base(ValueId value) const;
   /// What a product is made of: itself, its factors, their factors, ... Signs do not matter.
   std::vector<ValueId> factors(ValueId product) const;
 

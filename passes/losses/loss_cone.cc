@@ -95,18 +95,11 @@ bool LossCone::depends(ValueId value, ValueId on) const {
 
 bool LossCone::is_centred(ValueId value) const {
   value = before_views(value);
-  for (int step = 0; step < kMaxConeSteps && squared(value) != ValueId::kAbsent; ++step)
-    value = before_views(squared(value));
+  for (int step = 0; step < kMaxConeSteps && expressions_.square_base(value) != ValueId::kAbsent; ++step)
+    value = before_views(expressions_.square_base(value));
   const NodeId node = expressions_.producer(value);
   return expressions_.op(node) == Opcode::kSub &&
          expressions_.op_of(before_views(expressions_.operand(node, 1))) == Opcode::kReduceMean;
-}
-
-ValueId LossCone::squared(ValueId value) const {
-  const NodeId node = expressions_.producer(value);
-  const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
-  if (expressions_.op(node) == Opcode::kMul && a == b) return a;
-  return expressions_.op(node) == Opcode::kPow && expressions_.is_number(b, 2) ? a : ValueId::kAbsent;
 }
 
 ValueId LossCone::norm_of(ValueId value, NodeId& node) const {
@@ -122,7 +115,7 @@ ValueId LossCone::norm_of(ValueId value, NodeId& node) const {
       case Opcode::kReduceSum:
         if (const NodeId inner = expressions_.producer(a); expressions_.op(inner) == Opcode::kAbs)
           return expressions_.operand(inner, 0);
-        return squared(a);
+        return expressions_.square_base(a);
       case Opcode::kClip:
       case Opcode::kSqrt:
         value = a;

@@ -41,8 +41,6 @@ class LossCone {
   /// What the value is a norm of, or the sum of the squares or magnitudes of, before roots and bounds; the node that
   /// sums in `node`.
   ValueId norm_of(ValueId value, NodeId& node) const;
-  /// t for t * t and t^2.
-  ValueId squared(ValueId value) const;
   /// An initializer, perhaps behind views.
   bool is_constant(ValueId value) const;
   /// Nothing but signs and scales comes before a sum or mean makes one number of it.

@@ -50,7 +50,8 @@ std::optional<AxisMistake> ProductTerms::sum_of_copies(NodeId node) const {
   const std::size_t summed = axes->front();
   NodeId pairs = expressions_.producer(data);
   if (expressions_.op(pairs) == Opcode::kAbs) pairs = expressions_.producer(expressions_.operand(pairs, 0));
-  if (const ValueId base = cone_.squared(data); base != ValueId::kAbsent) pairs = expressions_.producer(base);
+  if (const ValueId base = expressions_.square_base(data); base != ValueId::kAbsent)
+    pairs = expressions_.producer(base);
   const Opcode opcode = expressions_.op(pairs);
   if (opcode != Opcode::kMul && opcode != Opcode::kSub) return std::nullopt;
   // Scores of classes that are scaled in several ways, and averaged over these.
@@ -127,13 +128,14 @@ std::optional<AxisMistake> ProductTerms::projection_of_centred(NodeId node) cons
         ((opcode == Opcode::kAdd || opcode == Opcode::kMax) && expressions_.number(expressions_.operand(guard, 1))))
       below = expressions_.operand(guard, 0);
   }
-  const bool is_of_norm = cone_.squared(below) != ValueId::kAbsent;
-  const NodeId energy = expressions_.producer(is_of_norm ? cone_.before_views(cone_.squared(below)) : below);
+  const bool is_of_norm = expressions_.square_base(below) != ValueId::kAbsent;
+  const NodeId energy = expressions_.producer(is_of_norm ? cone_.before_views(expressions_.square_base(below)) : below);
   const ValueId squares = expressions_.operand(energy, 0);
   const bool is_whole = expressions_.op(energy) == (is_of_norm ? Opcode::kReduceL2 : Opcode::kReduceSumSquare);
-  const ValueId given = is_whole                                                       ? squares
-                        : expressions_.op(energy) == Opcode::kReduceSum && !is_of_norm ? cone_.squared(squares)
-                                                                                       : ValueId::kAbsent;
+  const ValueId given = is_whole ? squares
+                        : expressions_.op(energy) == Opcode::kReduceSum && !is_of_norm
+                            ? expressions_.square_base(squares)
+                            : ValueId::kAbsent;
   const auto along = expressions_.axes_of(energy);
   NodeId mean = NodeId::kNone;
   const ValueId reference = given == ValueId::kAbsent ? given : centred_over_batch(given, mean);

@@ -132,7 +132,7 @@ bool RowTerms::is_divergence_from_normal(ValueId value) const {
     return std::ranges::find(terms, exponent) != terms.end();
   };
   return std::ranges::any_of(terms, is_exponential) &&
-         std::ranges::any_of(terms, [&](ValueId term) { return cone_.squared(term) != ValueId::kAbsent; }) &&
+         std::ranges::any_of(terms, [&](ValueId term) { return expressions_.square_base(term) != ValueId::kAbsent; }) &&
          std::ranges::any_of(terms, [&](ValueId term) { return expressions_.number(term).has_value(); });
 }
 
@@ -303,7 +303,7 @@ std::optional<AxisMistake> RowTerms::deviation_of_features(NodeId node) const {
   const NodeId spread = deviation_in(expressions_.result(node));
   if (spread == NodeId::kNone) return std::nullopt;
   const auto axes = expressions_.axes_of(spread);
-  const ValueId squares = expressions_.operand(spread, 0), data = cone_.squared(unscaled(squares));
+  const ValueId squares = expressions_.operand(spread, 0), data = expressions_.square_base(unscaled(squares));
   if (!axes || axes->size() != 1 || data == ValueId::kAbsent || !cone_.is_centred(data) ||
       cone_.dims(data).size() != 2 || axes->front() != 1 || !cone_.is_long(data, 0) || !cone_.is_long(data, 1) ||
       !cone_.origins().is_batch(data, 0) || cone_.origins().is_batch(data, 1))

@@ -73,7 +73,7 @@ class ComparedWithItself : public Rule {
                      return true;
                    case Opcode::kMul:
                    case Opcode::kPow:
-                     return square_base(expressions, expressions.result(user)) == difference;
+                     return expressions.square_base(expressions.result(user)) == difference;
                    case Opcode::kCast:
                    case Opcode::kIdentity:
                      return is_distance(expressions, expressions.result(user), depth + 1);

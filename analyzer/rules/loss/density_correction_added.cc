@@ -118,7 +118,7 @@ class DensityCorrectionAdded : public Rule {
     if (value == ValueId::kAbsent) return value;
     const ValueId square = expressions.complement(before_guard(expressions, value));
     const ValueId squashed =
-        square == ValueId::kAbsent ? square : square_base(expressions, before_stretch(expressions, square));
+        square == ValueId::kAbsent ? square : expressions.square_base(before_stretch(expressions, square));
     if (squashed == ValueId::kAbsent) return squashed;
     const NodeId node = expressions.producer(before_stretch(expressions, squashed));
     const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
@@ -137,7 +137,7 @@ class DensityCorrectionAdded : public Rule {
     for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
       const auto [at, sign] = terms[i];
       if (at == ValueId::kAbsent) continue;
-      if (square_base(expressions, at) != ValueId::kAbsent) {
+      if (expressions.square_base(at) != ValueId::kAbsent) {
         if (sign < 0) return true;
         continue;
       }

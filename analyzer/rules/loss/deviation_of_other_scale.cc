@@ -64,7 +64,7 @@ class DeviationOfOtherScale : public Rule {
         if (ops::repeats_elements(opcode) || opcode == Opcode::kExp || opcode == Opcode::kSqrt ||
             opcode == Opcode::kClip || with_number(expressions, user)) {
           scales.push_back(result);
-        } else if (opcode == Opcode::kMul && is_noise(expressions, expressions.beside(user, scales[i])) &&
+        } else if (opcode == Opcode::kMul && may_be_noise(expressions, expressions.beside(user, scales[i])) &&
                    is_added_to(expressions, result, divergence.mean)) {
           if (is_logarithm_itself(expressions, scales[i], divergence.log_variance)) {
             report_logarithm(expressions, user, divergence, out);
@@ -101,13 +101,6 @@ class DeviationOfOtherScale : public Rule {
         .fix(fmt::format("scale the noise with the standard deviation, exp({}{})",
                          escape_for_display(analysis.model().name_of(divergence.log_variance)),
                          divergence.rate < 1.5 ? " / 2" : ""));
-  }
-
-  /// An input, or random numbers.
-  static bool is_noise(const Expressions& expressions, ValueId value) {
-    value = value == ValueId::kAbsent ? value : before_stretch(expressions, value);
-    if (value == ValueId::kAbsent || expressions.number(value)) return false;
-    return is_input(expressions.analysis(), value) || is_drawn(expressions, value);
   }
 
   static bool is_added_to(const Expressions& expressions, ValueId noise, ValueId mean) {

@@ -128,7 +128,7 @@ class DiceWithoutFactor : public Rule {
       return squares == ValueId::kAbsent ? squares : before_stretch(expressions, squares);
     }
     const ValueId of = before_stretch(expressions, expressions.operand(sum, 0));
-    const ValueId base = square_base(expressions, of);
+    const ValueId base = expressions.square_base(of);
     return base == ValueId::kAbsent ? of : before_stretch(expressions, base);
   }
 

@@ -230,7 +230,7 @@ class DistancesAsScores : public Rule {
     ValueId terms = expressions.operand(node, 0);
     if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) {
       terms = expressions.source(terms);
-      if (const ValueId base = square_base(expressions, terms); base != ValueId::kAbsent) {
+      if (const ValueId base = expressions.square_base(terms); base != ValueId::kAbsent) {
         terms = base;
       } else {
         NodeId size = expressions.producer(terms);
@@ -271,8 +271,8 @@ class DistancesAsScores : public Rule {
   static double sign_of_product(const Expressions& expressions, const Formula& formula, NodeId product) {
     if (expressions.op(product) != Opcode::kMatMul && expressions.op(product) != Opcode::kEinsum) return 0;
     double sign = -1;
-    const ValueId a = unscaled(expressions, expressions.operand(product, 0), sign),
-                  b = unscaled(expressions, expressions.operand(product, 1), sign);
+    const ValueId a = before_signed_scale(expressions, expressions.operand(product, 0), sign),
+                  b = before_signed_scale(expressions, expressions.operand(product, 1), sign);
     if (a == ValueId::kAbsent || b == ValueId::kAbsent) return 0;
     const auto is_sum_of_squares = [&](ValueId value) {
       const ValueId squares = summed_squares(expressions, value);
@@ -302,30 +302,10 @@ class DistancesAsScores : public Rule {
         expressions.op(other) != Opcode::kConcat || expressions.analysis().operands(joined).size() != 3)
       return false;
     double sign = 1;
-    const ValueId x = unscaled(expressions, expressions.operand(joined, 0), sign);
+    const ValueId x = before_signed_scale(expressions, expressions.operand(joined, 0), sign);
     const ValueId squares = summed_squares(expressions, expressions.operand(joined, 1));
     return x != ValueId::kAbsent && sign < 0 && squares != ValueId::kAbsent &&
            before_stretch(expressions, squares) == x;
-  }
-
-  /// Before copies and products with numbers; `sign` changes with theirs.
-  static ValueId unscaled(const Expressions& expressions, ValueId value, double& sign) {
-    constexpr int kMaxSteps = 8;
-    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
-      value = before_stretch(expressions, value);
-      const NodeId node = expressions.producer(value);
-      const auto numbered = with_number(expressions, node);
-      if (expressions.op(node) == Opcode::kNeg) {
-        sign = -sign;
-        value = expressions.operand(node, 0);
-      } else if (expressions.op(node) == Opcode::kMul && numbered) {
-        if (numbered->number < 0) sign = -sign;
-        value = numbered->value;
-      } else {
-        break;
-      }
-    }
-    return value;
   }
 };
 

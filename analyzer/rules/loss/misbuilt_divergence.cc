@@ -210,7 +210,7 @@ class MisbuiltDivergence : public Rule {
           continue;
         }
         const ValueId noise = opcode == Opcode::kMul ? expressions.beside(user, scales[i]) : ValueId::kAbsent;
-        if (noise == ValueId::kAbsent || !is_noise(expressions, noise)) continue;
+        if (!may_be_noise(expressions, noise)) continue;
         for (const NodeId sum : expressions.users(result))
           if (const ValueId mean =
                   expressions.op(sum) == Opcode::kAdd ? expressions.beside(sum, result) : ValueId::kAbsent;
@@ -218,13 +218,6 @@ class MisbuiltDivergence : public Rule {
             return before_stretch(expressions, mean);
       }
     return ValueId::kAbsent;
-  }
-
-  /// An input, or random numbers.
-  static bool is_noise(const Expressions& expressions, ValueId value) {
-    value = before_stretch(expressions, value);
-    if (expressions.number(value)) return false;
-    return is_input(expressions.analysis(), value) || is_drawn(expressions, value);
   }
 
   /// The mean is used for more than the samples: its square may be added apart.

@@ -108,7 +108,7 @@ class MisbuiltRatio : public Rule {
       const NodeId difference = expressions.producer(before_stretch(expressions, expressions.operand(node, 0)));
       if (expressions.op(difference) != Opcode::kSub || with_number(expressions, difference)) return false;
       const ValueId now = expressions.operand(difference, 0), old = expressions.operand(difference, 1);
-      if (is_given(expressions, now) && comes_from_weights(expressions, old))
+      if (is_given(expressions, now) && comes_from_layer(expressions, old))
         return report(fmt::format("the ratio is that of old to new probabilities: it falls as those in {} rise",
                                   Operand(expressions.analysis(), old).name()),
                       "subtract the old logarithm: exp(new - old)");
@@ -122,7 +122,7 @@ class MisbuiltRatio : public Rule {
     }
     if (!are_around_one(bounds) || with_number(expressions, node)) return false;
     const ValueId now = expressions.operand(node, 0), old = expressions.operand(node, 1);
-    if (opcode == Opcode::kSub && comes_from_weights(expressions, now) && is_given(expressions, old))
+    if (opcode == Opcode::kSub && comes_from_layer(expressions, now) && is_given(expressions, old))
       return report(fmt::format("{} is a difference of logarithms, which is 0 where the policy has not changed, and "
                                 "bounded by {:.3g} and {:.3g}",
                                 shown.name(), bounds.lo, bounds.hi),
@@ -148,16 +148,6 @@ class MisbuiltRatio : public Rule {
       value = expressions.operand(node, 0);
     }
     return false;
-  }
-
-  static bool comes_from_weights(const Expressions& expressions, ValueId value) {
-    bool found = false;
-    if (value == ValueId::kAbsent) return false;
-    walk_back(expressions, value, [&](ValueId, NodeId node) {
-      found |= expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv;
-      return !found;
-    });
-    return found;
   }
 
   static constexpr int kMaxSteps = 8;

@@ -332,7 +332,7 @@ class OneSidedLoss : public Rule {
       default:
         break;
     }
-    if (square_base(expressions, value) != ValueId::kAbsent) return {0, HUGE_VAL};
+    if (expressions.square_base(value) != ValueId::kAbsent) return {0, HUGE_VAL};
     return node == NodeId::kNone ? Bounds{} : bounds_of_function(expressions, node);
   }
 

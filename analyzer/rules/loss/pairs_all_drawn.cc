@@ -80,9 +80,8 @@ class PairsAllDrawn : public Rule {
     value = before_guard(expressions, value);
     const Opcode opcode = expressions.op_of(value);
     return opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceSumSquare ||
-           (opcode == Opcode::kReduceSum &&
-            square_base(expressions, expressions.source(expressions.operand(expressions.producer(value), 0))) !=
-                ValueId::kAbsent);
+           (opcode == Opcode::kReduceSum && expressions.square_base(expressions.source(expressions.operand(
+                                                expressions.producer(value), 0))) != ValueId::kAbsent);
   }
 };
 

@@ -152,7 +152,7 @@ class PositiveAndNegativeExchanged : public Rule {
       if (first == ValueId::kAbsent) return Kind::kNone;
       const ValueId summed = before_stretch(expressions, first);
       const NodeId inner = expressions.producer(summed);
-      if (const ValueId base = square_base(expressions, summed); base != ValueId::kAbsent)
+      if (const ValueId base = expressions.square_base(summed); base != ValueId::kAbsent)
         return is_difference(base) ? Kind::kDistance : Kind::kNone;
       if (expressions.op(inner) == Opcode::kAbs)
         return is_difference(expressions.operand(inner, 0)) ? Kind::kDistance : Kind::kNone;

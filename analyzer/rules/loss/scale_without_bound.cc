@@ -41,7 +41,7 @@ class ScaleWithoutBound : public Rule {
     }
     each_node(view, out, {Opcode::kExp}, [&](const Expressions&, const NodeCall& call) {
       double sign = 1;
-      const ValueId exponent = exponent_of(expressions, call.operand(0).value(), sign);
+      const ValueId exponent = before_signed_scale(expressions, call.operand(0).value(), sign);
       if (exponent == ValueId::kAbsent) return;
       for (std::size_t i = 0; i < terms.size() && scales.size() < kMaxScales; ++i)
         if (is_same(expressions, terms[i].value, exponent)) scales.push_back({i, call.id(), call.result(), sign});
@@ -72,27 +72,6 @@ class ScaleWithoutBound : public Rule {
 
   static constexpr std::size_t kMaxScales = 64;
 
-  /// What the exponential is of, before it was moved, and before numbers that it is multiplied with; `sign` is that of
-  /// all of them.
-  static ValueId exponent_of(const Expressions& expressions, ValueId value, double& sign) {
-    constexpr int kMaxSteps = 4;
-    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
-      value = before_stretch(expressions, value);
-      const NodeId node = expressions.producer(value);
-      const auto numbered = with_number(expressions, node);
-      if (expressions.op(node) == Opcode::kNeg) {
-        sign = -sign;
-        value = expressions.operand(node, 0);
-      } else if (expressions.op(node) == Opcode::kMul && numbered && numbered->number != 0) {
-        if (numbered->number < 0) sign = -sign;
-        value = numbered->value;
-      } else {
-        return value;
-      }
-    }
-    return ValueId::kAbsent;
-  }
-
   /// One value, or the same element of it that is taken twice.
   static bool is_same(const Expressions& expressions, ValueId a, ValueId b) {
     a = before_stretch(expressions, a);
@@ -109,7 +88,7 @@ class ScaleWithoutBound : public Rule {
     std::map<ValueId, std::size_t> found;
     int squares = 0;
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      ValueId base = square_base(expressions, terms[i].value);
+      ValueId base = expressions.square_base(terms[i].value);
       const NodeId node = expressions.producer(terms[i].value);
       if (base == ValueId::kAbsent && expressions.op(node) == Opcode::kAbs) base = expressions.operand(node, 0);
       if (base == ValueId::kAbsent || !(terms[i].factor > 0) || ++squares > kMaxSquares) continue;
@@ -156,7 +135,7 @@ class ScaleWithoutBound : public Rule {
         expressions.charge(kMaxScales);
         if (result == ValueId::kAbsent || user == scale.node) continue;
         const auto numbered = with_number(expressions, user);
-        const bool is_square = square_base(expressions, result) == value;
+        const bool is_square = expressions.square_base(result) == value;
         if (is_square || ops::repeats_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kClip ||
             (numbered && numbered->number > 0 &&
              (opcode == Opcode::kMul || opcode == Opcode::kAdd || (opcode == Opcode::kDiv && !numbered->is_first)))) {

@@ -60,7 +60,7 @@ class SpreadLowered : public Rule {
         axes->front() != 0)
       return false;
     const ValueId squares = expressions.operand(sum, 0);
-    const ValueId deviations = square_base(expressions, squares);
+    const ValueId deviations = expressions.square_base(squares);
     return deviations != ValueId::kAbsent && expressions.dims(squares).size() == 2 &&
            out.shared<losses::LossAxes>().origins.is_batch(squares, 0) &&
            out.shared<losses::Parameters>().reach(deviations);

@@ -216,7 +216,7 @@ class SamplesDependOnEachOther : public Rule {
       if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean || opcode == Opcode::kReduceL2 ||
           opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceSumSquare) {
         const ValueId reduced = before_stretch(expressions, expressions.operand(node, 0));
-        const ValueId base = square_base(expressions, reduced);
+        const ValueId base = expressions.square_base(reduced);
         return reduced == same || (base != ValueId::kAbsent && before_stretch(expressions, base) == same)
                    ? node
                    : NodeId::kNone;

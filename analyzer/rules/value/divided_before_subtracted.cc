@@ -47,7 +47,7 @@ class DividedBeforeSubtracted : public Rule {
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
       const ValueId first = expressions.operand(node, 0);
-      if (const ValueId base = square_base(expressions, value); base != ValueId::kAbsent)
+      if (const ValueId base = expressions.square_base(value); base != ValueId::kAbsent)
         return rooted && is_deviation_from_mean(expressions, base, whole);
       if (opcode == Opcode::kReduceL2) return is_deviation_from_mean(expressions, first, whole);
       if (opcode == Opcode::kReduceSumSquare) return rooted && is_deviation_from_mean(expressions, first, whole);

@@ -408,7 +408,7 @@ class InvalidDomain : public Rule {
     const NodeId sum = expressions.producer(value);
     const bool is_sum =
         expressions.op(sum) == ops::Opcode::kReduceMean || expressions.op(sum) == ops::Opcode::kReduceSum;
-    if (!is_sum || square_base(expressions, expressions.operand(sum, 0)) == ValueId::kAbsent) return;
+    if (!is_sum || expressions.square_base(expressions.operand(sum, 0)) == ValueId::kAbsent) return;
     const NodeId divides = division_by(expressions, call.result());
     if (divides == NodeId::kNone) return;
     out.report(

@@ -80,7 +80,7 @@ class NormalisedOtherwise : public Rule {
     if (inner == ValueId::kAbsent) return;
     const ValueId data = before_stretch(expressions, numerator);
     // sqrt(mean(x) ** 2)
-    if (const ValueId mean = square_base(expressions, inner);
+    if (const ValueId mean = expressions.square_base(inner);
         mean != ValueId::kAbsent && divisor.is_root && !is_scaled) {
       const NodeId averages = expressions.producer(before_stretch(expressions, mean));
       if (expressions.op(averages) != Opcode::kReduceMean ||
@@ -95,7 +95,7 @@ class NormalisedOtherwise : public Rule {
     }
     const NodeId variance = expressions.producer(inner);
     if (expressions.op(variance) != Opcode::kReduceMean) return;
-    const ValueId centred = square_base(expressions, before_stretch(expressions, expressions.operand(variance, 0)));
+    const ValueId centred = expressions.square_base(before_stretch(expressions, expressions.operand(variance, 0)));
     if (centred == ValueId::kAbsent) return;
     const NodeId mean = mean_taken_from(expressions, centred), own_mean = mean_taken_from(expressions, data);
     if (mean == NodeId::kNone || own_mean == NodeId::kNone ||

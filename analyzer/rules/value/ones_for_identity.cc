@@ -141,7 +141,7 @@ class OnesForIdentity : public Rule {
           opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare;
       const bool sums = opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean || is_norm;
       if (sums && (sized || is_norm)) return true;
-      const bool squares = opcode == Opcode::kAbs || square_base(expressions, result) == value;
+      const bool squares = opcode == Opcode::kAbs || expressions.square_base(result) == value;
       sized = sized || squares;
       if (!squares && !ops::keeps_elements(opcode) && opcode != Opcode::kCast) return false;
       value = result;

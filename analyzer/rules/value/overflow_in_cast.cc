@@ -258,7 +258,7 @@ class OverflowInCast : public Rule {
     constexpr int kMaxDepth = 12;
     const ValueId added = before_stretch(expressions, call.operand(0).value());
     const ValueId base =
-        call.is(ops::Opcode::kReduceSumSquare) ? call.operand(0).value() : square_base(expressions, added);
+        call.is(ops::Opcode::kReduceSumSquare) ? call.operand(0).value() : expressions.square_base(added);
     const ValueId difference = base == ValueId::kAbsent ? base : before_stretch(expressions, base);
     if (expressions.op_of(difference) != ops::Opcode::kSub) return false;
     const double typical = typical_size(expressions, difference, kMaxDepth);

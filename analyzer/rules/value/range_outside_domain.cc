@@ -208,7 +208,7 @@ class RangeOutsideDomain : public Rule {
     return expressions.op(node) == Opcode::kReduceMean ? expressions.operand(node, 0) : ValueId::kAbsent;
   }
   static ValueId squared(const Expressions& expressions, ValueId value) {
-    return value == ValueId::kAbsent ? value : square_base(expressions, before_stretch(expressions, value));
+    return value == ValueId::kAbsent ? value : expressions.square_base(before_stretch(expressions, value));
   }
 };
 

@@ -177,7 +177,7 @@ ValueId before_magnitude(const Expressions& expressions, ValueId value) {
   for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
     value = before_scale(expressions, value);
     const NodeId node = expressions.producer(value);
-    const ValueId base = square_base(expressions, value);
+    const ValueId base = expressions.square_base(value);
     if (base != ValueId::kAbsent)
       value = base;
     else if (expressions.op(node) == Opcode::kAbs || expressions.op(node) == Opcode::kNeg)

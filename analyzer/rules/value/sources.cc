@@ -304,6 +304,12 @@ bool is_drawn(const Expressions& expressions, ValueId value) {
   return opcode == Opcode::kDrawNormal || opcode == Opcode::kDrawUniform;
 }
 
+bool may_be_noise(const Expressions& expressions, ValueId value) {
+  if (value != ValueId::kAbsent) value = before_stretch(expressions, value);
+  if (value == ValueId::kAbsent || expressions.number(value)) return false;
+  return is_input(expressions.analysis(), value) || is_drawn(expressions, value);
+}
+
 std::string_view telling_name(const dataflow::Analysis& analysis, ValueId value) {
   // Its parts are compared with lists of words.
   constexpr std::size_t kLongest = 256;
@@ -428,19 +434,12 @@ std::vector<Summand> summands(const Expressions& expressions, ValueId value, Num
   return found;
 }
 
-ValueId square_base(const Expressions& expressions, ValueId value) {
-  const NodeId square = expressions.producer(value);
-  const ValueId base = expressions.operand(square, 0), other = expressions.operand(square, 1);
-  if (expressions.op(square) == Opcode::kMul && base == other) return base;
-  return expressions.op(square) == Opcode::kPow && expressions.is_number(other, 2) ? base : ValueId::kAbsent;
-}
-
 ValueId summed_squares(const Expressions& expressions, ValueId value) {
   const NodeId sum = expressions.producer(before_stretch(expressions, value));
   const Opcode opcode = expressions.op(sum);
   if (opcode == Opcode::kReduceSumSquare) return expressions.operand(sum, 0);
   if (opcode != Opcode::kReduceSum) return ValueId::kAbsent;
-  return square_base(expressions, expressions.source(expressions.operand(sum, 0)));
+  return expressions.square_base(expressions.source(expressions.operand(sum, 0)));
 }
 
 ValueId before_guard(const Expressions& expressions, ValueId value) {
@@ -536,6 +535,24 @@ ValueId before_scale(const Expressions& expressions, ValueId value) {
     const auto scaled = with_number(expressions, node);
     if (!scaled || (opcode == Opcode::kDiv && scaled->is_first)) break;
     value = scaled->value;
+  }
+  return value;
+}
+
+ValueId before_signed_scale(const Expressions& expressions, ValueId value, double& sign) {
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const auto numbered = with_number(expressions, node);
+    if (expressions.op(node) == Opcode::kNeg) {
+      sign = -sign;
+      value = expressions.operand(node, 0);
+    } else if (expressions.op(node) == Opcode::kMul && numbered && numbered->number != 0) {
+      if (numbered->number < 0) sign = -sign;
+      value = numbered->value;
+    } else {
+      break;
+    }
   }
   return value;
 }

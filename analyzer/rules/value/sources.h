@@ -44,6 +44,8 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value);
 
 /// Random numbers.
 bool is_drawn(const losses::Expressions& expressions, ValueId value);
+/// Random numbers or an input, which may hold such, before they were stretched; false for kAbsent.
+bool may_be_noise(const losses::Expressions& expressions, ValueId value);
 
 /// The name of a value as a hint to what it holds: empty where it is longer than names that people give, so that it can
 /// be searched whenever it is met.
@@ -96,8 +98,6 @@ struct Summand {
 enum class Numbers : std::uint8_t { kApart, kWithin };
 std::vector<Summand> summands(const losses::Expressions& expressions, ValueId value, Numbers numbers);
 
-/// d for d * d or d ** 2; kAbsent for anything else.
-ValueId square_base(const losses::Expressions& expressions, ValueId value);
 /// d for the sum of d * d along axes; kAbsent for anything else.
 ValueId summed_squares(const losses::Expressions& expressions, ValueId value);
 
@@ -116,6 +116,8 @@ bool is_never_negative(const losses::Expressions& expressions, ValueId value);
 
 /// Before products and quotients with numbers.
 ValueId before_scale(const losses::Expressions& expressions, ValueId value);
+/// Before products with numbers other than 0, and before changes of the sign; `sign` changes with theirs.
+ValueId before_signed_scale(const losses::Expressions& expressions, ValueId value, double& sign);
 
 /// The elements of a value from `shift` on along an axis, and then those before it, joined by `node`.
 struct Roll {

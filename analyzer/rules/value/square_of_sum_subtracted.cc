@@ -21,7 +21,7 @@ class SquareOfSumSubtracted : public Rule {
     each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
       const ValueId squares = call.operand(0).value(), square = call.operand(1).value();
       if (squares == ValueId::kAbsent || square == ValueId::kAbsent) return;
-      const ValueId of = summed_squares(expressions, squares), root = square_base(expressions, square);
+      const ValueId of = summed_squares(expressions, squares), root = expressions.square_base(square);
       const NodeId sum = root == ValueId::kAbsent ? NodeId::kNone
                                                   : expressions.producer(before_stretch(expressions, root)),
                    other = expressions.producer(before_stretch(expressions, squares));
