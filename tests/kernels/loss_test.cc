@@ -14,8 +14,6 @@ namespace {
 using testing::Access;
 using testing::Buffer;
 
-double worst_ratio = 0;
-
 template <typename T>
 class Loss : public ::testing::Test {};
 using LossTypes = ::testing::Types<double, float, Half, BFloat16>;
@@ -34,7 +32,6 @@ void expect_close(T got_element, double want, double scale, double steps, const 
   const double bound = steps * compute_unit<T>() * scale + std::fabs(want) * testing::unit_roundoff<T>() * 1.01 +
                        testing::smallest_subnormal<T>() + times * testing::flushed_exponential<T>();
   const double ratio = testing::error_ratio(got, want, bound, testing::largest<T>());
-  worst_ratio = std::max(worst_ratio, ratio);
   ASSERT_LE(ratio, 1.0) << what << ": got " << got << ", want " << want << " within " << bound;
 }
 
@@ -1056,8 +1053,6 @@ TEST(ClassLoss, ErrorsAreReturned) {
   request.total = value;
   EXPECT_EQ(class_loss(request, nullptr, 0, nullptr), Status::kNullPointer);
 }
-
-TEST(LossRatio, WorstOfErrorToBound) { std::printf("losses: max error / bound %.3f\n", worst_ratio); }
 
 }  // namespace
 }  // namespace tensorlint::kernels

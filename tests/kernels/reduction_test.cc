@@ -210,8 +210,6 @@ bool integer_reference(ReductionKind kind, const std::vector<T>& elements, std::
   return false;
 }
 
-double worst_ratio = 0;
-
 template <typename T, typename Out>
 void check_one(ReductionKind kind, const std::vector<std::int64_t>& extents, const std::vector<int>& axes,
                Pattern pattern, const testing::Schedule& schedule, std::size_t shift = 0, bool last = false) {
@@ -277,7 +275,6 @@ void check_one(ReductionKind kind, const std::vector<std::int64_t>& extents, con
                                     : want.bound + std::fabs(want.value) * testing::unit_roundoff<Out>() * 1.01 +
                                           testing::smallest_subnormal<Out>();
     const double ratio = testing::error_ratio(got, want.value, bound, testing::largest<Out>());
-    worst_ratio = std::max(worst_ratio, ratio);
     ASSERT_LE(ratio, 1.0) << kNames[static_cast<int>(kind)] << " of " << groups[i].size() << " elements, result " << i
                           << ": got " << got << ", want " << want.value << " within " << bound << ", pattern "
                           << static_cast<int>(pattern);
@@ -562,11 +559,6 @@ TEST(Reduction, ErrorsAreReturned) {
   request.dtype = Dtype::kInt32;
   request.kind = ReductionKind::kLogSumExp;
   EXPECT_EQ(reduce(request, many, value, space, sizeof space, nullptr), Status::kUnsupportedDtype);
-}
-
-TEST(Reduction, WorstRatioOfErrorToBound) {
-  RecordProperty("worst_ratio", std::to_string(worst_ratio));
-  std::printf("reductions: max error / bound %.3f\n", worst_ratio);
 }
 
 }  // namespace
