@@ -77,7 +77,7 @@ void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limi
 void note_cost(const passes::PassResults& known, findings::InputReport& report) {
   const placement::RuntimeCost& cost = known.runtime_cost();
   const dataflow::Analysis& analysis = known.analysis();
-  report.cost_unknown = cost.unknown;
+  report.is_cost_unknown = !cost.unknown.empty();
   if (!cost.cases.empty())
     report.cost.emplace(rules::to_transfer_cost(analysis, cost.cheapest(analysis.facts())),
                         rules::to_transfer_cost(analysis, cost.dearest(analysis.facts())));

@@ -318,16 +318,18 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   settings.placement = applies->placement;
   settings.placement.providers = providers_;
   settings.filter.suppressions = applies->suppressions;
-  const std::string& of_config = config != nullptr ? config->placement_file : file.placement_file;
-  const std::string& placement_file = options_.placement_file.empty() ? of_config : options_.placement_file;
+  const auto path_of = [&](const std::string& of_option,
+                           std::string config::Config::* of_config) -> const std::string& {
+    return of_option.empty() && config != nullptr ? (*config).*of_config : of_option;
+  };
+  const std::string& placement_file = path_of(options_.placement_file, &config::Config::placement_file);
   if (!placement_file.empty()) settings.placement.rules = placement_files_.by_path.at(placement_file);
 
   settings.selection = ready.selection;
   settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
   settings.max_findings =
       options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
-  const std::string& known = config != nullptr ? config->baseline : file.baseline;
-  const std::string& baseline = options_.baseline.empty() ? known : options_.baseline;
+  const std::string& baseline = path_of(options_.baseline, &config::Config::baseline);
   if (!baseline.empty() && !options_.keep_all) settings.filter.baseline = baselines_.by_path.at(baseline);
   settings.baseline_is_configured = options_.baseline.empty();
   if (options_.keep_all || settings.filter.baseline != nullptr || settings.filter.suppressions != nullptr)

@@ -176,12 +176,6 @@ std::string Baseline::to_json() const {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::size_t Baseline::size() const {
-  std::size_t total = 0;
-  for (const auto& [input, entries] : *inputs_) total += entries.places;
-  return total;
-}
-
 Baseline::Known Baseline::take_out(const std::string& input, std::vector<findings::Finding>& findings) const {
   Known known;
   const auto at = inputs_->find(key(input));

@@ -31,7 +31,6 @@ class Baseline {
   /// Adds all findings of one input.
   void add(const std::string& input, std::span<const findings::Finding> findings);
   std::string to_json() const;
-  std::size_t size() const;
 
   struct Known {
     std::size_t found = 0;  ///< places taken out of the findings

@@ -27,8 +27,8 @@ struct InputReport {
   SeverityCounts counts;          ///< of all that was found
   std::size_t places = 0;         ///< of all that was found: a finding may be about several
   std::optional<std::pair<TransferCost, TransferCost>>
-      cost;                  ///< with `--placement runtime`: of the cheapest and dearest run
-  std::string cost_unknown;  ///< why there is no cost
+      cost;                      ///< with `--placement runtime`: of the cheapest and dearest run
+  bool is_cost_unknown = false;  ///< the same, and nothing can be said of it
 
   FailOn fail_on;
   std::size_t suppressed = 0;   ///< places that suppressions took away; not in `counts`

@@ -77,13 +77,9 @@ FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& fin
       ++plan.unsafe_left;
       return;
     }
-    // What is left out now is mended in a second run, too.
     std::size_t bytes = 0;
     for (const GraphEdit& edit : usable->edits) bytes += bytes_of(edit) - sizeof edit;
-    if ((plan_bytes > 0 && plan_bytes + bytes > kMostBytes) || !taken.take(usable->edits)) {
-      ++plan.conflicting;
-      return;
-    }
+    if ((plan_bytes > 0 && plan_bytes + bytes > kMostBytes) || !taken.take(usable->edits)) return;
     plan_bytes += bytes;
     plan.edits.insert(plan.edits.end(), usable->edits.begin(), usable->edits.end());
     plan.fixed.push_back(&finding);

@@ -123,7 +123,7 @@ Json to_json(const findings::InputReport& input, bool timings) {
     json["cost"] = input.cost->first.conditions.empty()
                        ? to_json(input.cost->first)
                        : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
-  } else if (!input.cost_unknown.empty()) {
+  } else if (input.is_cost_unknown) {
     json["cost"] = nullptr;
   }
   if (timings) {

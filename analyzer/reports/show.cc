@@ -278,11 +278,4 @@ void show_text(const dataflow::Analysis& analysis, const placement::Placement& p
   ShowPrinter(analysis, placement, filter, write).print();
 }
 
-std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
-                      const ShowFilter& filter) {
-  std::string text;
-  show_text(analysis, placement, filter, [&](std::string_view part) { text += part; });
-  return text;
-}
-
 }  // namespace tensorlint::reports

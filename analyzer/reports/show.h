@@ -41,8 +41,6 @@ struct ShowFilter {
 /// operands and results, and nothing at all where none does. Handed to `write` in parts of a megabyte or so, or whole.
 void show_text(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter,
                const std::function<void(std::string_view)>& write);
-std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
-                      const ShowFilter& filter);
 
 struct ShowStyle {
   bool one_line = false;

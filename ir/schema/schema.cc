@@ -44,8 +44,6 @@ const FormalAttribute* OpSchema::attribute(std::string_view attribute_name) cons
 
 int OpSchema::input_index(std::string_view parameter) const { return index_of(inputs, parameter); }
 
-int OpSchema::output_index(std::string_view parameter) const { return index_of(outputs, parameter); }
-
 const OpSchema* find_schema(std::string_view domain, std::string_view name, int opset) {
   const auto in_force = [&](std::span<const OpSchema> all) {
     const auto later = std::ranges::upper_bound(all, opset, std::ranges::less(), &OpSchema::since_version);

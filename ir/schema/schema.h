@@ -82,8 +82,7 @@ struct OpSchema {
   bool open = false;
 
   const FormalAttribute* attribute(std::string_view name) const;
-  int input_index(std::string_view name) const;   ///< -1 when there is none
-  int output_index(std::string_view name) const;  ///< -1 when there is none
+  int input_index(std::string_view name) const;  ///< -1 when there is none
 };
 
 /// The newest opset of a domain that the table knows.

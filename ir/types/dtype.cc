@@ -76,8 +76,6 @@ DTypeSet DTypeSet::unsigned_integers() {
 
 DTypeSet DTypeSet::integers() { return signed_integers() | unsigned_integers(); }
 
-DTypeSet DTypeSet::complexes() { return set_of({DType::kComplex64, DType::kComplex128}); }
-
 std::string DTypeSet::to_text() const {
   if (*this == all()) return "any dtype";
   std::string text;

@@ -74,7 +74,6 @@ class DTypeSet {
   static DTypeSet integers();  ///< signed and unsigned; bool is not an integer
   static DTypeSet signed_integers();
   static DTypeSet unsigned_integers();
-  static DTypeSet complexes();
 
   constexpr std::uint32_t bits() const { return bits_; }
   constexpr bool empty() const { return bits_ == 0; }

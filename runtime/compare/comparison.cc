@@ -574,7 +574,7 @@ class Walk {
       if (!replica.is_tensor() || replica.tensor().extents() != tensor.extents()) continue;
       HostTensor copy(DType::kFloat64, tensor.extents(), memory_);
       runtime::load(replica.tensor(), 0, copy.size(), copy.as_mutable<double>().data());
-      shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), k, options_.seed), k);
+      shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), k, 0), k);
       // Stored, it is infinite; an engine that does not store it goes on with the number.
       if (may_overflow && k % 2 == 0)
         for (double& x : copy.as_mutable<double>())

@@ -65,7 +65,6 @@ struct Comparison {
 struct CompareOptions {
   bool is_chained = false;  ///< each node reads what the reference computed, not what was recorded
   bool keeps_reproduction = false;
-  std::uint64_t seed = 0;
 };
 
 /// Holds every recorded value of the main graph against what its node should have given. `inputs`: by input of the

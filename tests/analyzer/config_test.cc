@@ -271,7 +271,6 @@ TEST(Baseline, KnowsAsManyAsItHas) {
   config::Baseline baseline("some/folder/baseline.json");
   const std::vector<findings::Finding> old{finding("Add_1", "a"), finding("Add_2", "a"), finding("Mul_1", "b")};
   baseline.add("some/models/m.onnx", old);
-  EXPECT_EQ(baseline.size(), 3U);
   EXPECT_NE(baseline.to_json().find("\"../models/m.onnx\""), std::string::npos);
   std::vector<findings::Finding> now{finding("Add_5", "a"), finding("Add_6", "a"), finding("Add_7", "a")};
   const config::Baseline::Known known = baseline.take_out("some/folder/../models/m.onnx", now);

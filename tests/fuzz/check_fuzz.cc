@@ -41,7 +41,8 @@ void check(std::string_view bytes) {
     report.nodes = pipeline.model().nodes.size();
     report.counts = results.counts;
     report.findings = std::move(results.findings);
-    require_clean(reports::show_text(known.analysis(), known.placement(), {}));
+    require_clean(
+        text_of([&](const TextSink& out) { reports::show_text(known.analysis(), known.placement(), {}, out); }));
     std::string document;
     reports::show_json(known.analysis(), known.placement(), known.losses(),
                        {.one_line = true, .all_symbols = true, .filter = {}},

@@ -143,7 +143,7 @@ Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool 
                                 analysis.taint(value).bits);
     return said;
   }
-  said.facts = reports::show_text(analysis, passes.placement(), {});
+  said.facts = text_of([&](const TextSink& out) { reports::show_text(analysis, passes.placement(), {}, out); });
   reports::ShowStyle style;
   style.all_symbols = true;
   reports::show_json(analysis, passes.placement(), passes.losses(), style,
