@@ -5,16 +5,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
 #include "passes/placement/device_name.h"
 
 namespace tensorlint::cli {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 struct Assignment {
   std::string_view name, text;

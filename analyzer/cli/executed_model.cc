@@ -13,6 +13,7 @@
 #include "analyzer/cli/other_program.h"
 #include "base/escape.h"
 #include "base/output.h"
+#include "base/text.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -38,8 +39,8 @@ Result<std::string> errors_of(const std::string& path, const SettingsOptions& op
     return text;
   }
   if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
-  return text + fmt::format("tensorlint: {} has {} error{}: `tensorlint check` shows where, `--force` runs it anyway",
-                            escape_for_display(path, 2000), errors, errors == 1 ? "" : "s");
+  return text + fmt::format("tensorlint: {} has {}: `tensorlint check` shows where, `--force` runs it anyway",
+                            escape_for_display(path, 2000), counted(errors, "error"));
 }
 
 /// The folder of this program.

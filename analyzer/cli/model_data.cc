@@ -22,6 +22,7 @@
 #include "base/escape.h"
 #include "base/output.h"
 #include "base/small_file.h"
+#include "base/text.h"
 #include "ir/readers/onnx/external_data.h"
 
 namespace tensorlint::cli {
@@ -85,8 +86,7 @@ std::string size_text(std::uint64_t bytes) {
   std::size_t unit = 0;
   double amount = static_cast<double>(bytes);
   for (; amount >= 1000 && unit + 1 < kUnits.size(); ++unit) amount /= 1000;
-  return unit == 0 ? fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes")
-                   : fmt::format("{:.3g} {}", amount, kUnits[unit]);
+  return unit == 0 ? counted(bytes, "byte") : fmt::format("{:.3g} {}", amount, kUnits[unit]);
 }
 
 /// One line on a terminal that says how far copying is; silent elsewhere.

@@ -11,6 +11,7 @@
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "ir/readers/onnx/reader.h"
 #include "passes/placement/explicit_transfers.h"
 #include "passes/placement/runtime_cost.h"
@@ -31,7 +32,7 @@ std::string copies_text(const dataflow::Analysis& analysis, const placement::Run
   if (!cost.unknown.empty()) return "copies not counted: " + cost.unknown;
   const placement::CopyCost& most = cost.dearest(analysis.facts()).cost;
   const std::string bytes = rules::bytes_text(analysis, most.bytes);
-  return fmt::format("{} {} a run, {}", most.copies, most.copies == 1 ? "copy" : "copies",
+  return fmt::format("{} a run, {}", counted(most.copies, "copy", "copies"),
                      bytes.empty() ? "of unknown sizes" : bytes + " bytes");
 }
 
@@ -81,8 +82,8 @@ int run_place(const PlaceOptions& options) {
                     [&](std::string_view piece) { (*bytes)->release(piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_display(options.output, 2000), plan->transfers,
-                        plan->transfers == 1 ? "" : "s");
+    text += fmt::format("wrote {} with {}\n", escape_for_display(options.output, 2000),
+                        counted(plan->transfers, "Transfer"));
   }
   const auto error = write_stdout(text);
   return error ? refuse(error->message) : kExitClean;

@@ -9,6 +9,7 @@
 #include "analyzer/cli/inputs.h"
 #include "analyzer/reports/why.h"
 #include "base/did_you_mean.h"
+#include "base/escape.h"
 #include "base/output.h"
 
 namespace tensorlint::cli {
@@ -28,7 +29,7 @@ std::string hint(const Model& model, const std::string& name) {
     if (name.empty() || model.text(node.name) != name) continue;
     for (const ValueId result : model.results(node))
       if (result != ValueId::kAbsent)
-        return fmt::format("; a node has that name, its first result is `{}`", model.name_of(result));
+        return fmt::format("; a node has that name, its first result is {}", quoted_for_people(model.name_of(result)));
   }
   std::vector<std::string_view> candidates;
   for (std::size_t i = 1; i < model.values.size() && candidates.size() < kMaxCandidates; ++i)

@@ -6,6 +6,7 @@
 #include "analyzer/findings/kept.h"
 #include "base/escape.h"
 #include "base/lines.h"
+#include "base/text.h"
 
 namespace tensorlint::findings {
 namespace {
@@ -15,12 +16,6 @@ constexpr std::size_t kMaxFrames = 256;
 constexpr std::size_t kMaxKept = 2 * kShownLength;
 /// And of a file's name: PATH_MAX of Linux, whose kernel opens no longer one.
 constexpr std::size_t kMaxKeptFile = 4096;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// `File "train.py", line 41, in forward`
 std::optional<StackFrame> parse_frame(std::string_view line) {

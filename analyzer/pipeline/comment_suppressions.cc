@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace tensorlint::pipeline {
 namespace {
 
@@ -17,12 +19,6 @@ using findings::RuleNames;
 using findings::Suppression;
 
 constexpr std::string_view kMark = "tensorlint:", kIgnore = "ignore";
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 /// Line that each comment is about: its own, or the next one that is no comment.
 std::vector<std::uint32_t> lines_meant(std::span<const Comment> comments) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/escape.h"
+#include "base/text.h"
 
 namespace tensorlint::reports {
 namespace {
@@ -62,7 +63,7 @@ class TextReport {
   void add_summary() {
     std::string summary;
     const auto add_count = [&](std::size_t number, std::string_view one, std::string_view many) {
-      if (number > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", number, number == 1 ? one : many);
+      if (number > 0) summary += (summary.empty() ? "" : ", ") + counted(number, one, many);
     };
     add_count(counts_.error, "error", "errors");
     add_count(counts_.warning, "warning", "warnings");
@@ -73,12 +74,11 @@ class TextReport {
     if (suppressed_ > 0) summary += fmt::format("; {} suppressed", suppressed_);
     if (in_baseline_ > 0) summary += fmt::format("; {} in the baseline", in_baseline_);
     if (gone_ > 0) summary += fmt::format("; {} of the baseline gone", gone_);
-    if (failed_ > 0) summary += fmt::format("; {} file{} could not be checked", failed_, failed_ == 1 ? "" : "s");
+    if (failed_ > 0) summary += fmt::format("; {} could not be checked", counted(failed_, "file"));
     if (checked_ == 0 && failed_ > 0) {
-      line("nothing was checked: {} file{} could not be", failed_, failed_ == 1 ? "" : "s");
+      line("nothing was checked: {} could not be", counted(failed_, "file"));
     } else {
-      line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s",
-           summary);
+      line("{}, {}: {}", counted(checked_, "checked file"), counted(nodes_, "node"), summary);
     }
   }
 
@@ -167,7 +167,7 @@ class TextReport {
       if (place->place.known() && line_of(*place) != line_of(finding))
         text += fmt::format(" ({})", place_text(place->place));
     }
-    line("   and {} more place{}: {}{}", finding.also.size(), finding.also.size() == 1 ? "" : "s", text,
+    line("   and {}: {}{}", counted(finding.also.size(), "more place"), text,
          shown.size() < finding.also.size() ? ", ..." : "");
     add_other_messages(finding);
   }

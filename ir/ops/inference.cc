@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "ir/facts/equalities.h"
 #include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
@@ -89,7 +90,7 @@ class SchemaCheck {
       const std::size_t wanted = count < schema_.min_inputs ? schema_.min_inputs : schema_.max_inputs;
       in_.fail(kOperandCount, {},
                {"{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most", wanted,
-                wanted == 1 ? "" : "s", count});
+                plural(wanted), count});
       good = false;
     }
     for (std::size_t i = 0; good && i < count; ++i) {
@@ -104,10 +105,9 @@ class SchemaCheck {
     }
     if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {
       const std::size_t wanted = call_.result_count < schema_.min_outputs ? schema_.min_outputs : schema_.max_outputs;
-      in_.fail(
-          kResultCount, {},
-          {"{} gives {} {} result{}, {} asked for", call_.name, call_.result_count < wanted ? "at least" : "at most",
-           wanted, wanted == 1 ? "" : "s", call_.result_count});
+      in_.fail(kResultCount, {},
+               {"{} gives {} {} result{}, {} asked for", call_.name,
+                call_.result_count < wanted ? "at least" : "at most", wanted, plural(wanted), call_.result_count});
       good = false;
     }
     return good;

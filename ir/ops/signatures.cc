@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/text.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::ops {
@@ -29,12 +30,6 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(std::string_view text) {
   return !text.empty() && is_letter(text[0]) &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
@@ -153,7 +148,7 @@ class SignatureCheck {
       const std::size_t wanted = count < signature_.required ? signature_.required : signature_.inputs.size();
       fail(kSignatureCount, {},
            {"{} is declared to take {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most",
-            wanted, wanted == 1 ? "" : "s", count});
+            wanted, plural(wanted), count});
     }
     for (std::size_t i = 0; i < std::min(count, signature_.inputs.size()); ++i) {
       const SignatureType& type = signature_.inputs[i];
@@ -318,7 +313,7 @@ void infer_signature(const Signature& signature, const Application& call, Infere
                               Certainty::kMust,
                               {},
                               {"{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(),
-                               signature.outputs.size() == 1 ? "" : "s", call.result_count},
+                               plural(signature.outputs.size()), call.result_count},
                               {}});
   for (std::uint32_t r = 0; r < call.result_count; ++r) {
     out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r))

@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/foreign_format.h"
+#include "base/text.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint {
@@ -79,11 +80,7 @@ std::vector<Comment> comments_of(std::string_view text) {
       if (++i < text.size() && text[i] == '\n') ++line;
     } else if (!in_string && c == '#') {
       const std::size_t end = std::min(text.find('\n', i), text.size());
-      std::string_view comment = text.substr(i + 1, end - i - 1);
-      while (!comment.empty() && (comment.front() == ' ' || comment.front() == '\t')) comment.remove_prefix(1);
-      while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r'))
-        comment.remove_suffix(1);
-      comments.push_back({line, comment, alone});
+      comments.push_back({line, trimmed(text.substr(i + 1, end - i - 1)), alone});
       i = end - 1;
     }
     if (c != ' ' && c != '\t') alone = false;

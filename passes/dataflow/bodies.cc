@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint::dataflow {
@@ -51,13 +52,12 @@ bool Solver::body_fits(NodeId id, const RegionOp& region, std::size_t result_cou
   const Graph& graph = model_.graph(region.body());
   const std::size_t inputs = region.input_count(), outputs = region.output_count(result_count);
   if (graph.inputs.size() != inputs) {
-    record_arity(
-        id, {"the body takes {} value{}, {} given", graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs});
+    record_arity(id, {"the body takes {} value{}, {} given", graph.inputs.size(), plural(graph.inputs.size()), inputs});
     return false;
   }
   if (graph.outputs.size() != outputs) {
     record_arity(id, {"the body gives {} value{}, its node needs {}", graph.outputs.size(),
-                      graph.outputs.size() == 1 ? "" : "s", outputs});
+                      plural(graph.outputs.size()), outputs});
     return false;
   }
   return true;

@@ -2,6 +2,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/text.h"
 #include "ir/ops/entry.h"
 #include "passes/dataflow/solver.h"
 
@@ -57,11 +58,10 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
 void Solver::check_branch_arity(NodeId id, GraphId branch, std::string_view name, std::size_t results) {
   const std::size_t gives = model_.graph(branch).outputs.size(), takes = model_.graph(branch).inputs.size();
   if (takes != 0)
-    record_arity(id,
-                 {"{} has {} input{}, a branch takes none", ops::AttributeName(name), takes, takes == 1 ? "" : "s"});
+    record_arity(id, {"{} has {} input{}, a branch takes none", ops::AttributeName(name), takes, plural(takes)});
   if (gives != results)
-    record_arity(id, {"{} gives {} value{}, If has {} result{}", ops::AttributeName(name), gives, gives == 1 ? "" : "s",
-                      results, results == 1 ? "" : "s"});
+    record_arity(id, {"{} gives {} value{}, If has {} result{}", ops::AttributeName(name), gives, plural(gives),
+                      results, plural(results)});
 }
 
 /// Joins the results of the else branch into those of the then branch.

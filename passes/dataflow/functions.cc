@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "passes/dataflow/attributes.h"
 #include "passes/dataflow/solver.h"
 
@@ -24,12 +25,12 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   }
   if (call.operands.size() > graph.inputs.size())
     record(id, kCallArity, {},
-           {"`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s",
+           {"`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(), plural(graph.inputs.size()),
             call.operands.size()});
   if (call.result_count > graph.outputs.size())
     record(id, kCallArity, {},
-           {"`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
-            graph.outputs.size() == 1 ? "" : "s", call.result_count});
+           {"`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(), plural(graph.outputs.size()),
+            call.result_count});
 
   budget_.charge((graph.inputs.size() + graph.outputs.size()) / 4 + steps_of(graph.attribute_defaults) / 64);
   std::vector<AbstractValue> operands(graph.inputs.size(), AbstractValue{FactId::kAbsent, {}});

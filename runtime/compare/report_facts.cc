@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/escape.h"
+#include "base/text.h"
 
 namespace tensorlint::compare {
 namespace {
@@ -34,21 +35,19 @@ std::string node_text(const Model& model, NodeId node) {
   return fmt::format("{} ({})", quoted_for_people(model.label(node)), escape_for_display(op_of(model, node)));
 }
 
-std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
-
 std::vector<std::string> figures_of(const NodeResult& result) {
   const TensorTest& test = result.test;
   const std::string index = fmt::format("at [{}]", fmt::join(result.worst_index, ", "));
   if (test.is_other_class || !std::isfinite(test.ratio))
-    return {fmt::format("{}: {} instead of {}; {} of {} element{} differ{} so", index, test.other, test.reference,
-                        test.beyond, test.count, plural(test.count), test.beyond == 1 ? "s" : "")};
+    return {fmt::format("{}: {} instead of {}; {} of {} differ{} so", index, test.other, test.reference, test.beyond,
+                        counted(test.count, "element"), test.beyond == 1 ? "s" : "")};
   std::vector<std::string> figures;
   if (test.beyond > 0)
-    figures.push_back(
-        fmt::format("{}: {:.9g} instead of {:.9g}: off by {:.3g}, and rounding explains {:.3g}; {} of {} element{} {} "
-                    "beyond {} bound",
-                    index, test.other, test.reference, test.worst_error, test.bound, test.beyond, test.count,
-                    plural(test.count), test.beyond == 1 ? "is" : "are", test.beyond == 1 ? "its" : "their"));
+    figures.push_back(fmt::format(
+        "{}: {:.9g} instead of {:.9g}: off by {:.3g}, and rounding explains {:.3g}; {} of {} {} "
+        "beyond {} bound",
+        index, test.other, test.reference, test.worst_error, test.bound, test.beyond, counted(test.count, "element"),
+        test.beyond == 1 ? "is" : "are", test.beyond == 1 ? "its" : "their"));
   if (test.slope_z > kDeviations)
     figures.push_back(
         fmt::format("the errors grow with the value: {:.3g} of it, {:.0f} standard errors beyond what rounding does",
@@ -96,8 +95,8 @@ std::vector<std::string> conditions_of(const Comparison& comparison, const Model
     if (!result.condition.empty()) conditions[result.condition].push_back(&result);
   std::vector<std::string> sentences;
   for (const auto& [condition, results] : conditions)
-    sentences.push_back(fmt::format("explained if the engine computes with {} ({}): {} value{}, the first of node {}",
-                                    condition, meaning_of(condition), results.size(), plural(results.size()),
+    sentences.push_back(fmt::format("explained if the engine computes with {} ({}): {}, the first of node {}",
+                                    condition, meaning_of(condition), counted(results.size(), "value"),
                                     node_text(model, results.front()->node)));
   return sentences;
 }
@@ -110,8 +109,7 @@ std::string summary_of(const Comparison& comparison) {
     if (counts[i] > 0)
       parts.push_back(fmt::format("{} {}{}", counts[i], to_text(static_cast<Verdict>(i)),
                                   static_cast<Verdict>(i) == Verdict::kBug ? plural(counts[i]) : ""));
-  return fmt::format("{} compared value{}: {}", comparison.results.size(), plural(comparison.results.size()),
-                     fmt::join(parts, ", "));
+  return fmt::format("{}: {}", counted(comparison.results.size(), "compared value"), fmt::join(parts, ", "));
 }
 
 }  // namespace

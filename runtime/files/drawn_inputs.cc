@@ -15,9 +15,7 @@
 namespace tensorlint::runtime {
 namespace {
 
-std::string name_of(const Model& model, ValueId id) {
-  return fmt::format("`{}`", escape_for_display(model.name_of(id), 200));
-}
+std::string name_of(const Model& model, ValueId id) { return quoted_for_people(model.name_of(id)); }
 
 /// A negative extent says nothing: exporters write -1 for an axis of any length.
 bool is_fixed(const DimDecl& dim) { return dim.has_extent && dim.extent >= 0; }

@@ -9,6 +9,7 @@
 #include "analyzer/rules/loss/token_shift.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/text.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/axis_origins.h"
 
@@ -119,8 +120,7 @@ class LevelsCountedOtherwise : public Rule {
 
   static std::string as_many(double above) {
     if (above == 0) return "as many levels as it says";
-    const double size = std::abs(above);
-    return fmt::format("{} level{} {}", size, size == 1 ? "" : "s", above > 0 ? "more" : "fewer");
+    return fmt::format("{} {}", counted(std::abs(above), "level"), above > 0 ? "more" : "fewer");
   }
 
   static bool compares_scores(const Expressions& expressions, NodeId compare, ValueId scores) {

@@ -13,6 +13,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
+#include "base/text.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/axis_way.h"
 
@@ -253,12 +254,11 @@ class PredictionReadsTarget : public Rule {
       return false;
     const NodeCall layer(analysis, reads->layer);
     const std::string name = Operand(analysis, reads->of).name();
-    out.report(reads->layer,
-               std::isinf(reads->ahead)
-                   ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead", layer.op_name(),
-                                 name, is->ahead)
-                   : fmt::format("{} reads {} up to {} step{} ahead, and is to predict the one that is {} ahead",
-                                 layer.op_name(), name, reads->ahead, reads->ahead == 1 ? "" : "s", is->ahead))
+    out.report(reads->layer, std::isinf(reads->ahead)
+                                 ? fmt::format("{} reads all of {}, and is to predict the step that is {} ahead",
+                                               layer.op_name(), name, is->ahead)
+                                 : fmt::format("{} reads {} up to {} ahead, and is to predict the one that is {} ahead",
+                                               layer.op_name(), name, counted(reads->ahead, "step"), is->ahead))
         .note_at(meeting, "the prediction is compared with that step here")
         .fix(std::isinf(reads->ahead) ? "let it run forward alone: bidirectional=False"
                                       : "let the convolution read the past alone: all padding in front, or the end "

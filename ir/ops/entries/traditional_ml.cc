@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/text.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
@@ -374,7 +375,7 @@ void linear_regressor(Inference& in) {
   if (!features || targets < 1 || given == 0 || given / targets >= *features) return;
   in.fail(kCoefficients, {0},
           {"{} of {} has {} numbers for {} target{} and the {} features of {}", AttributeName("coefficients"),
-           in.call().name, given, targets, targets == 1 ? "" : "s", *features, OperandRef(0)});
+           in.call().name, given, targets, plural(targets), *features, OperandRef(0)});
 }
 
 void tree_ensemble(Inference& in) {

@@ -3,13 +3,13 @@
 // undefined, the low bits of a 64-bit integer are kept. Integers are taken modulo 2^bits.
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
 
+#include "base/text.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/elementwise.h"
 #include "runtime/interpreter/ops/function_loops.h"
@@ -172,13 +172,6 @@ void cast_to_text(const HostTensor& from, HostTensor& to) {
       texts[i] = fmt::format("{}", integer_at(from, i));
     }
   }
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 /// The whole text as a number; "+1", "INF" and "NaN" in any case are numbers, too.
