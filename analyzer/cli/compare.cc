@@ -36,15 +36,20 @@ std::string field(std::string text) {
   return text;
 }
 
-/// Where the nodes were written, a line each: `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`.
+/// Where the nodes were written, a line each: `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`. FILE is empty where it is that of the
+/// line before, and so is SOURCE: any number of nodes may stand in one line of a file with a long path.
 std::string locations_of(const Model& model, const std::string& source_root) {
   findings::LocationResolver locations(model, source_root);
   std::string text;
+  findings::SourceLocation before;
   for (const NodeId node : model.graph(GraphId::kMain).nodes) {
-    const findings::SourceLocation& place = locations.of(node).place;
-    if (place.known())
-      text += fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node), field(place.file), place.line,
-                          place.column, field(place.source));
+    findings::SourceLocation place = locations.find(node).place;
+    if (!place.known()) continue;
+    const std::string source = place.source.empty() ? " " : field(place.source);
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node),
+                        place.file == before.file ? "" : field(place.file), place.line, place.column,
+                        place.source == before.source ? "" : source);
+    before = std::move(place);
   }
   return text;
 }

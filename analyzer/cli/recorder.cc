@@ -147,7 +147,7 @@ Result<int> with_outputs(std::vector<std::string> arguments, const std::function
   const ForwardedSignals signals;
   const TemporaryFolder folder;
   if (folder.path().empty()) return Error{"there is no place for the outputs", {}};
-  arguments.push_back(fmt::format("--outputs={}", folder.path()));
+  arguments.push_back(fmt::format("--record={}", folder.path()));
   const int code = in_child([&] { return start_runtime(std::move(arguments)); });
   return code == kExitClean ? use(folder.path()) : code;
 }

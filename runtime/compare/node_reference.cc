@@ -528,7 +528,11 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
       const auto found = inputs.find(id);
       return found != inputs.end() && !found->second.replicas.empty();
     });
-    Form form{.in_float64 = options.reads_unrounded || is_noisy || rounding.kind != Rounding::Kind::kExact};
+    // Texts of numbers have the digits of their dtype.
+    const bool makes_text = std::ranges::any_of(model_.results(model_.node(node)),
+                                                [&](ValueId result) { return dtypes_[result] == DType::kString; });
+    Form form{.in_float64 =
+                  !makes_text && (options.reads_unrounded || is_noisy || rounding.kind != Rounding::Kind::kExact)};
     hold(node, inputs, form);
     Result<std::vector<HostValue>> values = interpreter_.evaluate(node);
     if (!values && form.in_float64) {

@@ -10,8 +10,10 @@
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "ir/readers/onnx/data_file.h"
+#include "ir/readers/onnx/reader.h"
 #include "runtime/compare/floats.h"
 #include "runtime/files/value_file.h"
+#include "runtime/interpreter/constants.h"
 #include "runtime/values/codec.h"
 
 namespace tensorlint::compare {
@@ -90,13 +92,23 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
       result.archives_.push_back(*std::move(archive));
       const auto& members = result.archives_.back().members();
       for (std::size_t i = 0; i < members.size() && !error; ++i)
-        error = result.add(model, members[i].name, {members[i].name, path, result.archives_.size(), i});
+        error =
+            result.add(model, members[i].name, {members[i].name, path, result.archives_.size(), i, nullptr, nullptr});
     } else if (file.extension() == ".npy") {
-      error = result.add(model, file.stem().string(), {file.stem().string(), path, 0, 0});
+      error = result.add(model, file.stem().string(), {file.stem().string(), path});
     } else if (file.extension() == ".pb") {
       const Result<std::string> name = name_in(path);
       if (!name) return name.error();
-      error = result.add(model, *name, {*name, path, 0, 0});
+      error = result.add(model, *name, {*name, path});
+    } else if (file.extension() == ".initializers") {
+      Result<Model> read = read_onnx_file(path);
+      if (!read) return Error{fmt::format("{}: {}", path, read.error().message), {}};
+      const Model& values = *result.models_.emplace_back(std::make_unique<const Model>(*std::move(read)));
+      for (const ValueId value : values.graph(GraphId::kMain).initializers) {
+        if (error) break;
+        const std::string name(values.name_of(value));
+        error = result.add(model, name, {name, path, 0, 0, &values, values.value(value).initializer});
+      }
     }
     if (error) return *std::move(error);
   }
@@ -115,6 +127,13 @@ Result<HostTensor> RecordedValues::read(ValueId value, DType dtype, runtime::Mem
     Result<HostTensor> read = archive.read(archive.members()[source.member], memory);
     if (!read) return fail(read.error().message);
     tensor = *std::move(read);
+  } else if (source.tensor != nullptr) {
+    try {
+      const auto bytes = std::make_shared<std::vector<std::shared_ptr<const void>>>(source.model->storage);
+      tensor = runtime::load_constant(*source.tensor, source.path, bytes, memory);
+    } catch (const runtime::RunFault& fault) {
+      return fail(fault.message);
+    }
   } else {
     Result<runtime::HostValue> read = runtime::read_value_file(source.path, nullptr, memory);
     if (!read) return read.error();

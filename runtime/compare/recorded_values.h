@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ namespace tensorlint::compare {
 /// one, when they are asked for.
 class RecordedValues {
  public:
-  /// All `.npz`, `.npy` (named as the value) and `.pb` files of a folder. Errors: files that are damaged, names that
-  /// the model has not, a name that occurs twice, no value at all.
+  /// All `.npz`, `.npy` (named as the value) and `.pb` files of a folder, and those that are initializers of
+  /// `.initializers` files. Errors: files that are damaged, names that the model has not, a name that occurs twice, no
+  /// value at all.
   static Result<RecordedValues> open(const std::string& folder, const Model& model);
 
   bool has(ValueId value) const { return sources_.contains(value); }
@@ -33,10 +35,13 @@ class RecordedValues {
   struct Source {
     std::string name, path;
     std::size_t archive = 0, member = 0;  ///< of a .npz file
+    const Model* model = nullptr;         ///< a file whose initializers are values
+    const Tensor* tensor = nullptr;       ///< there
   };
   std::optional<Error> add(const Model& model, std::string_view name, Source source);
 
   std::vector<runtime::NpzFile> archives_;
+  std::vector<std::unique_ptr<const Model>> models_;
   std::map<ValueId, Source> sources_;
 };
 

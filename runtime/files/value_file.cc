@@ -142,8 +142,25 @@ std::string packed(const HostTensor& tensor) {
 /// A message in parts: elements of tensors are not copied.
 class ValueMessageParts {
  public:
+  ValueMessageParts() = default;
   ValueMessageParts(const HostValue& value, std::string_view name) { add(value, name); }
   std::span<const std::string_view> parts() const { return parts_; }
+
+  /// A room for what is known later; its place.
+  std::size_t reserve() {
+    parts_.emplace_back();
+    return parts_.size() - 1;
+  }
+  /// Returns how many bytes it adds.
+  std::size_t fill(std::size_t place, std::string bytes) {
+    owned_.push_back(std::move(bytes));
+    parts_[place] = owned_.back();
+    return owned_.back().size();
+  }
+  std::size_t add_initializer(const HostTensor& tensor, std::string_view name) {
+    const std::size_t head = reserve(), bytes = add_tensor(tensor, name);
+    return fill(head, initializer_head(bytes)) + bytes;
+  }
 
  private:
   /// Returns how many bytes it adds.
@@ -154,12 +171,8 @@ class ValueMessageParts {
     const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
     std::size_t size = own(container_head(name, kind));
     for (const HostValue& element : elements) {
-      const std::size_t at = parts_.size();
-      parts_.emplace_back();
-      const std::size_t length = add(element, "");
-      owned_.push_back(element_head(kind, length));
-      parts_[at] = owned_.back();
-      size += owned_.back().size() + length;
+      const std::size_t head = reserve(), length = add(element, "");
+      size += fill(head, element_head(kind, length)) + length;
     }
     return size;
   }
@@ -190,6 +203,26 @@ class ValueMessageParts {
 std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name) {
   const ValueMessageParts message(value, name);
   return write_file(path, message.parts());
+}
+
+std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values) {
+  constexpr std::uint64_t kMostOfFile = std::uint64_t{1} << 30;  // a message has less than 2 GiB
+  std::size_t files = 0;
+  for (std::size_t at = 0; at < values.size();) {
+    ValueMessageParts message;
+    const std::size_t head = message.reserve();
+    std::uint64_t bytes = 0;
+    for (const std::size_t first = at; at < values.size(); ++at) {
+      const HostValue& value = *values[at].value;
+      if (!value.is_tensor()) continue;
+      if (at > first && bytes + value.tensor().bytes() > kMostOfFile) break;
+      bytes += message.add_initializer(value.tensor(), values[at].name);
+    }
+    message.fill(head, model_head(bytes));
+    if (auto failed = write_file(fmt::format("{}/values-{:04}.initializers", folder, files++), message.parts()))
+      return failed;
+  }
+  return std::nullopt;
 }
 
 Result<HostTensor> read_npy(std::string_view bytes, Memory& memory) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,13 @@ Result<HostTensor> read_npy(std::string_view bytes, Memory& memory);
 
 /// Writes a value as an onnx.TensorProto, SequenceProto or OptionalProto, which read_value_file reads again.
 std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name);
+
+struct NamedValue {
+  std::string_view name;
+  const HostValue* value;
+};
+/// Writes the tensors among the values as initializers of models, values-0000.initializers and so on: any number of
+/// them in few files.
+std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values);
 
 }  // namespace tensorlint::runtime

@@ -24,7 +24,9 @@
 #endif
 
 #include "base/escape.h"
+#include "base/id_vector.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "base/time_limit.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/model_reader.h"
@@ -80,6 +82,19 @@ std::optional<Error> write_outputs(const Model& model, const std::string& folder
             write_value_file(fmt::format("{}/output_{}.pb", folder, i), outputs[i], model.name_of(main.outputs[i])))
       return failed;
   return std::nullopt;
+}
+
+/// Each value once, however many outputs it is.
+std::optional<Error> record_outputs(const Model& model, const std::string& folder, std::span<const HostValue> outputs) {
+  const Graph& main = model.graph(GraphId::kMain);
+  IdVector<ValueId, bool> is_recorded(model.values.size());
+  std::vector<NamedValue> values;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (is_recorded[main.outputs[i]]) continue;
+    is_recorded[main.outputs[i]] = true;
+    values.push_back({model.name_of(main.outputs[i]), &outputs[i]});
+  }
+  return write_value_models(folder, values);
 }
 
 struct RunTime {
@@ -233,11 +248,18 @@ Result<std::vector<HostValue>> run_times(std::uint64_t repeat, RunTime& mean,
 }
 
 std::string outputs_text(const Model& model, std::span<const HostValue> outputs) {
+  // A value may be any number of outputs, and a model may have any number of values.
+  constexpr std::size_t kMostShown = 1000, kMostText = std::size_t{1} << 20;
   const Graph& main = model.graph(GraphId::kMain);
   std::string text;
-  for (std::size_t i = 0; i < outputs.size(); ++i)
+  std::size_t shown_outputs = 0;
+  for (; shown_outputs < std::min(outputs.size(), kMostShown) && text.size() < kMostText; ++shown_outputs) {
+    const std::size_t i = shown_outputs;
     text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text(outputs[i]),
                         elements_text(outputs[i], kShownElements));
+  }
+  if (const std::size_t left = outputs.size() - shown_outputs; left > 0)
+    text += fmt::format("{}: --outputs DIR writes all of them\n", counted(left, "more output"));
   return text;
 }
 
@@ -296,11 +318,13 @@ Result<int> run_model(const RunArguments& arguments) {
   if (!outputs) return Error{fmt::format("{}: {}", arguments.model, outputs.error().message), {}};
 
   std::string text;
-  if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty())
+  if (arguments.expect.empty() && arguments.outputs.empty() && arguments.record.empty() && arguments.dump.empty())
     text += outputs_text(model, *outputs);
   if (arguments.gradient) text += gradients_text(model, *executor);
   if (!arguments.outputs.empty())
     if (const auto failed = write_outputs(model, arguments.outputs, *outputs)) return *failed;
+  if (!arguments.record.empty())
+    if (const auto failed = record_outputs(model, arguments.record, *outputs)) return *failed;
   std::size_t differing = 0;
   if (!arguments.expect.empty()) {
     const Result<std::size_t> compared = compare_outputs(model, arguments, *outputs, memory);

@@ -37,6 +37,7 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "dump") return to.dump.emplace_back(value), true;
   if (name == "expect") return to.expect = value, true;
   if (name == "outputs") return to.outputs = value, true;
+  if (name == "record") return to.record = value, true;
   if (name == "device") return to.device = value, !value.empty();
   if (name == "sides") {
     to.sides = value == "cost" ? Sides::kCost : Sides::kKernels;

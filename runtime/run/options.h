@@ -28,6 +28,7 @@ struct RunArguments {
   bool is_text = false;
   std::vector<std::string> inputs, dump;   ///< inputs: folders and NAME=FILE
   std::string expect, outputs;             ///< folders; empty: not given
+  std::string record;                      ///< a folder for the outputs as compare::RecordedValues reads them
   std::string device;                      ///< empty: the interpreter alone
   std::optional<Sides> sides;              ///< with a device
   Products products = Products::kKernels;  ///< with a device

@@ -42,6 +42,21 @@ class EngineTest(unittest.TestCase):
         self.assertIn("not ONNX text", self.compare(ROOT / "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt", *live).stderr)
         self.assertIn("--seed works with --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
 
+    def test_values_of_all_kinds_of_dtypes_come_from_a_device(self) -> None:
+        text = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[3] x) => (float[3] a, bfloat16[3] b, int4[3] i, bool[3] m, string[3] s, float16[3] h, float[3] a)
+<float[3] z = {0, 0, 0}>
+{
+  a = Abs (x)  b = Cast <to = 16> (x)  i = Cast <to = 22> (a)
+  m = Greater (x, z)  s = Cast <to = 8> (x)  h = Cast <to = 10> (x)
+}
+"""
+        model = self.folder / "dtypes.onnxtxt"
+        model.write_text(text)
+        result = self.compare(model, "--against", "emulated:0")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("6 compared values: 6 identical", result.stdout)
+
     def test_folders_of_inputs_are_given_to_the_other_engine(self) -> None:
         live = ["--against", "onnxruntime", "--python", sys.executable]
         inputs = self.folder / "inputs"

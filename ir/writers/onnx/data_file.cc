@@ -44,4 +44,18 @@ std::string element_head(std::int32_t element_kind, std::uint64_t bytes) {
   return encoder.take();
 }
 
+std::string initializer_head(std::uint64_t bytes) {
+  wire::Encoder encoder;
+  encoder.head(wire::kGraphInitializer, bytes);
+  return encoder.take();
+}
+
+std::string model_head(std::uint64_t graph_bytes) {
+  constexpr std::int64_t kInitializersNeedNoInputs = 4;  // from this version of the IR on
+  wire::Encoder encoder;
+  encoder.number(wire::kModelIrVersion, kInitializersNeedNoInputs);
+  encoder.head(wire::kModelGraph, graph_bytes);
+  return encoder.take();
+}
+
 }  // namespace tensorlint

@@ -23,4 +23,9 @@ std::string container_head(std::string_view name, std::int32_t element_kind);
 /// What an element of so many bytes begins with there.
 std::string element_head(std::int32_t element_kind, std::uint64_t bytes);
 
+/// What an initializer of so many bytes begins with in an onnx.GraphProto.
+std::string initializer_head(std::uint64_t bytes);
+/// An onnx.ModelProto up to its graph, which ends it.
+std::string model_head(std::uint64_t graph_bytes);
+
 }  // namespace tensorlint
