@@ -91,7 +91,36 @@ class BroadcastFinder {
     for (std::size_t i = 0; i + 1 < x->size(); ++i)
       if (!pool_.equal((*x)[i], (*y)[i])) return false;
     if (is_largest_of(narrow, *classes) && !is_masked(*classes)) return true;
+    if (are_estimates_of_one(wide, x->size() - 1)) return false;
     return is_input(narrow) ? is_moved_input(wide) || is_computed(wide) : is_computed(narrow) && is_moved_input(wide);
+  }
+
+  /// The elements of a row are estimates of one thing, as the members of an ensemble: they are compared with each
+  /// other, or their mean, as well, or their errors are weighted by shares that add up to 1.
+  bool are_estimates_of_one(ValueId row, std::size_t axis) const {
+    constexpr std::size_t kMaxValues = 16;
+    const auto is_along_row = [&](std::span<const std::size_t> axes) { return axes.size() == 1 && axes[0] == axis; };
+    const auto meets_its_row = [&](NodeId user) {
+      const Opcode opcode = expressions_.op(user);
+      if (opcode == Opcode::kTopK || opcode == Opcode::kUnsqueeze) return true;
+      if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum) return false;
+      const auto axes = expressions_.axes_of(user);
+      return axes && is_along_row(*axes);
+    };
+    if (std::ranges::any_of(expressions_.users(row), meets_its_row)) return true;
+    const auto is_share = [&](ValueId value) {
+      const auto softmax =
+          value == ValueId::kAbsent ? std::nullopt : expressions_.normalised(expressions_.source(value));
+      return softmax && !softmax->logarithm && is_along_row(softmax->axes);
+    };
+    std::vector<ValueId> pending{expressions_.result(site_.anchor)};
+    for (std::size_t i = 0; i < pending.size() && i < kMaxValues; ++i)
+      for (const NodeId user : expressions_.users(pending[i])) {
+        if (expressions_.op(user) == Opcode::kMul && is_share(expressions_.beside(user, pending[i]))) return true;
+        if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise))
+          pending.push_back(expressions_.result(user));
+      }
+    return false;
   }
 
   /// What the loss computes of each row is multiplied with a row, or selected by one: of the alternatives that were
