@@ -82,8 +82,8 @@ int run_place(const PlaceOptions& options) {
                     [&](std::string_view piece) { (*bytes)->release(piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {}\n", escape_for_display(options.output, 2000),
-                        counted(plan->transfers, "Transfer"));
+    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_display(options.output, 2000), plan->transfers,
+                        plan->transfers == 1 ? "" : "s");
   }
   const auto error = write_stdout(text);
   return error ? refuse(error->message) : kExitClean;

@@ -232,6 +232,9 @@ class Walk {
 
   /// The node is left out; later ones read what is recorded of it.
   std::optional<Error> give_up(NodeId node, std::string reason) {
+    // Each level of calls has added its name, and any number of nodes may give up.
+    constexpr std::size_t kMostKept = 2000;
+    if (reason.size() > kMostKept) reason = std::string(reason, 0, kMostKept);
     comparison_.skipped.push_back({node, std::move(reason)});
     for (const ValueId value : model_.results(model_.node(node))) {
       if (value == ValueId::kAbsent || !recorded_.has(value)) continue;

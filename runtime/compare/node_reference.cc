@@ -151,6 +151,7 @@ DType NodeReference::working_dtype(DType dtype, const ReferenceOptions& options)
 void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
   const Operator& op = model_.op(model_.node(node));
   const ops::OpEntry* const entry = ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset);
+  const std::set<ValueId> tf32(form.tf32.begin(), form.tf32.end());
   // An operand that says how to compute is not data that rounding changes.
   const auto is_host = [&](ValueId value) {
     if (entry == nullptr || op.schema == nullptr) return false;
@@ -174,7 +175,7 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
       if (form.stretch != 1) value = stretched(estimate.value, value, form.replica, operand, memory_);
       ++operand;
     }
-    if (form.replica >= 0 && std::ranges::count(form.tf32, id) > 0 && is_float_tensor(value)) {
+    if (form.replica >= 0 && tf32.contains(id) && is_float_tensor(value)) {
       const auto seed = mixed(static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(form.replica), 0x32);
       value = in_tf32(value, form.replica, seed, memory_);
     }

@@ -116,7 +116,7 @@ std::string elements_of(const HostTensor& tensor, std::size_t& left) {
   return text + std::string(tensor.rank(), ']');
 }
 
-/// Sequences nest; each element takes one of `left`, and what it holds some more.
+/// Sequences nest; an element takes as many of `left` as it shows, at least one.
 std::string elements_of(const HostValue& sequence, std::size_t& left) {
   std::string text;
   for (const HostValue& element : sequence.elements()) {
@@ -125,8 +125,10 @@ std::string elements_of(const HostValue& sequence, std::size_t& left) {
       text += "...";
       break;
     }
-    --left;
+    const std::size_t before = left;
+    if (!element.is_tensor()) --left;
     text += element.is_tensor() ? elements_of(element.tensor(), left) : elements_of(element, left);
+    if (left == before) --left;
   }
   return "(" + text + ")";
 }

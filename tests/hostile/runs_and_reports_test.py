@@ -104,6 +104,22 @@ class RunsAndReportsTest(PromiseTest):
         self.assert_kept(result, len(text))
         self.assertLess(result.memory, 52 << 20)
 
+    def test_calls_that_fail_at_a_node_of_a_long_name(self):
+        """Each of them says why it is not compared."""
+        calls = "".join(f"{name}=f.F(z,i)" for name in some_names(2700, without=set("gziFfy")))
+        text = f'{HEAD}g(float[3]z,int64[1]i)=>(float[1]y){{{calls}y=Gather(z,i)}}<domain:"f",opset_import:["":17]>F(z,i)=>(y){{[{"n" * 30_000}]y=Gather(z,i)}}'
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        self.assertLessEqual(len(text), LARGEST)
+        (self.folder / "values").mkdir()
+        for name, tensor in (("z", helper.make_tensor("z", TensorProto.FLOAT, [3], [1.0] * 3)), ("i", helper.make_tensor("i", TensorProto.INT64, [1], [7]))):
+            (self.folder / "values" / f"{name}.pb").write_bytes(tensor.SerializeToString())
+        self.assert_kept(hostile_test.run(["compare", "--against", self.folder / "values", path]), len(text), codes=(0, 1, 2))
+
+    def test_one_product_of_many_operands(self):
+        text = f'{HEAD}g(float[1]x)=>(float y){{y=Einsum<equation="{",".join("i" * 16_000)}->">({",".join("x" * 16_000)})}}'
+        self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
+
 
 if __name__ == "__main__":
     unittest.main()

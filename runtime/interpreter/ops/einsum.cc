@@ -1,7 +1,11 @@
 // Einsum. Source: ONNX Einsum, opsets 12, 28. Operands are contracted from left to right, pairs as products of
 // matrices.
 #include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
 #include <map>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -137,23 +141,30 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
 template <typename T>
 Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, const LabelExtents& extents,
                      Memory& memory) {
-  const auto wanted_after = [&](std::size_t index) {
+  std::map<int, std::size_t> uses;  // by operands that are not done
+  const auto count = [&](const Labels& labels, std::size_t change) {
+    for (const int label : labels) uses[label] += change;
+  };
+  constexpr std::size_t kLess = static_cast<std::size_t>(-1);
+  const auto wanted_of = [&](std::initializer_list<const Labels*> all) {
     Labels wanted = result;
-    for (std::size_t i = index; i < operands.size(); ++i)
-      wanted.insert(wanted.end(), operands[i].labels.begin(), operands[i].labels.end());
+    for (const Labels* const labels : all)
+      std::ranges::copy_if(*labels, std::back_inserter(wanted), [&](int label) { return uses[label] > 0; });
     return wanted;
   };
+  for (const Labelled<T>& operand : operands) count(operand.labels, 1);
   // Labels that only one operand has go first, and diagonals are taken.
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    Labels wanted = result;
-    for (std::size_t other = 0; other < operands.size(); ++other)
-      if (other != i) wanted.insert(wanted.end(), operands[other].labels.begin(), operands[other].labels.end());
-    operands[i] = summed(operands[i], wanted, memory);
+  for (Labelled<T>& operand : operands) {
+    count(operand.labels, kLess);
+    operand = summed(operand, wanted_of({&operand.labels}), memory);
+    count(operand.labels, 1);
   }
   Labelled<T> product = operands.front();
-  for (std::size_t i = 1; i < operands.size(); ++i) {
-    product = contracted(product, operands[i], wanted_after(i + 1), extents, memory);
-    operands[i].tensor = {};
+  count(product.labels, kLess);
+  for (Labelled<T>& operand : std::span(operands).subspan(1)) {
+    count(operand.labels, kLess);
+    product = contracted(product, operand, wanted_of({&product.labels, &operand.labels}), extents, memory);
+    operand.tensor = {};
   }
   return arranged(product, result, extents, memory);
 }
