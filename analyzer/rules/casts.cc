@@ -91,7 +91,7 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& ana
 }
 
 void remove_with_last_readers(const dataflow::Analysis& analysis, NodeId node, std::span<const NodeId> readers,
-                             std::vector<GraphEdit>& edits) {
+                              std::vector<GraphEdit>& edits) {
   const Model& model = analysis.model();
   for (const ValueId result : analysis.results(node)) {
     if (result == ValueId::kAbsent) continue;

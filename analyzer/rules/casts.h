@@ -29,7 +29,7 @@ void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId 
 
 /// Takes away a node that only `readers` read, which now read something else.
 void remove_with_last_readers(const dataflow::Analysis& analysis, NodeId node, std::span<const NodeId> readers,
-                             std::vector<GraphEdit>& edits);
+                              std::vector<GraphEdit>& edits);
 
 /// The dtype of a tensor that is certainly of one floating-point type.
 std::optional<DType> float_of(const Operand& operand);
