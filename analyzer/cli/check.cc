@@ -90,8 +90,7 @@ int exit_code(const std::vector<findings::InputReport>& reports) {
   int code = kExitClean;
   for (const findings::InputReport& report : reports) {
     if (!report.checked) return kExitNotChecked;
-    const auto worst = report.counts.worst();
-    if (worst && report.fail_on.fails(*worst)) code = kExitFindings;
+    if (report.fail_on.fails(report.counts)) code = kExitFindings;
   }
   return code;
 }

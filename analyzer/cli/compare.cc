@@ -45,10 +45,11 @@ std::string locations_of(const Model& model, const std::string& source_root) {
   for (const NodeId node : model.graph(GraphId::kMain).nodes) {
     findings::SourceLocation place = locations.find(node).place;
     if (!place.known()) continue;
-    const std::string source = place.source.empty() ? " " : field(place.source);
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node),
-                        place.file == before.file ? "" : field(place.file), place.line, place.column,
-                        place.source == before.source ? "" : source);
+    const std::string file = place.file == before.file ? "" : field(place.file);
+    // A blank stands for no source.
+    const std::string source = place.source == before.source ? "" : place.source.empty() ? " " : field(place.source);
+    text +=
+        fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node), file, place.line, place.column, source);
     before = std::move(place);
   }
   return text;

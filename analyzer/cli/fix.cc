@@ -20,6 +20,7 @@
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
 #include "ir/text/reader.h"
@@ -45,13 +46,7 @@ std::string place_of(const findings::Finding& finding) {
   return finding.graph.empty() ? "" : fmt::format(" in graph {}", people(finding.graph));
 }
 
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::string plural_fixes(std::size_t count) {
-  return count == 0 ? "no fixes" : count == 1 ? "1 fix" : fmt::format("{} fixes", count);
-}
+std::string counted_fixes(std::size_t count) { return count == 0 ? "no fixes" : counted(count, "fix", "fixes"); }
 
 /// Carries the edits out and takes away the declarations that they made wrong. `earlier`: see edit_model.
 Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before, std::vector<GraphEdit> edits,
@@ -82,8 +77,7 @@ Left left_of(pipeline::CheckResults& results, const std::string& input, const co
     left.in_baseline = baseline->take_out(input, left.findings).found;
     counts += findings::count(left.findings);
   }
-  const auto worst = counts.worst();
-  if (worst && fail_on.fails(*worst)) left.exit_code = kExitFindings;
+  if (fail_on.fails(counts)) left.exit_code = kExitFindings;
   return left;
 }
 
@@ -134,9 +128,9 @@ std::string report_of(const Repair& repair, const Left& left) {
   if (left.in_baseline > 0) text += fmt::format("left: {} in the baseline\n", left.in_baseline);
   if (repair.plan.unsafe_left > 0)
     text += fmt::format("{} can be fixed with --unsafe, which may change values\n",
-                        plural(repair.plan.unsafe_left, "finding"));
+                        counted(repair.plan.unsafe_left, "finding"));
   if (!repair.plan.edits.empty())
-    text += fmt::format("{} more can be fixed in a second run\n", plural(repair.plan.fixed.size(), "finding"));
+    text += fmt::format("{} more can be fixed in a second run\n", counted(repair.plan.fixed.size(), "finding"));
   if (repair.left.is_partial) text += fmt::format("{}\n", findings::kPartialText);
   if (!repair.outcome) text += "nothing to fix\n";
   return text;
@@ -201,7 +195,7 @@ int run_fix(const FixOptions& given) {
                                                    });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(repaired->fixed.size()));
+    text += fmt::format("wrote {} with {}\n", people(target), counted_fixes(repaired->fixed.size()));
   }
   const auto report = [&](const TextSink& out) {
     if (original) {

@@ -83,7 +83,7 @@ int run_place(const PlaceOptions& options) {
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_display(options.output, 2000), plan->transfers,
-                        plan->transfers == 1 ? "" : "s");
+                        plural(plan->transfers));
   }
   const auto error = write_stdout(text);
   return error ? refuse(error->message) : kExitClean;

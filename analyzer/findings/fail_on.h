@@ -12,6 +12,10 @@ struct FailOn {
   std::optional<Severity> least = Severity::kWarning;
 
   bool fails(Severity severity) const { return least && severity >= *least; }
+  bool fails(const SeverityCounts& counts) const {
+    const std::optional<Severity> worst = counts.worst();
+    return worst && fails(*worst);
+  }
   friend bool operator==(const FailOn&, const FailOn&) = default;
 
   /// `never`, or the name of a severity.

@@ -98,7 +98,6 @@ class BroadcastFinder {
   /// The elements of a row are estimates of one thing, as the members of an ensemble: they are compared with each
   /// other, or their mean, as well, or their errors are weighted by shares that add up to 1.
   bool are_estimates_of_one(ValueId row, std::size_t axis) const {
-    constexpr std::size_t kMaxValues = 16;
     const auto is_along_row = [&](std::span<const std::size_t> axes) { return axes.size() == 1 && axes[0] == axis; };
     const auto meets_its_row = [&](NodeId user) {
       const Opcode opcode = expressions_.op(user);
@@ -113,22 +112,15 @@ class BroadcastFinder {
           value == ValueId::kAbsent ? std::nullopt : expressions_.normalised(expressions_.source(value));
       return softmax && !softmax->logarithm && is_along_row(softmax->axes);
     };
-    std::vector<ValueId> pending{expressions_.result(site_.anchor)};
-    for (std::size_t i = 0; i < pending.size() && i < kMaxValues; ++i)
-      for (const NodeId user : expressions_.users(pending[i])) {
-        if (expressions_.op(user) == Opcode::kMul && is_share(expressions_.beside(user, pending[i]))) return true;
-        if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise))
-          pending.push_back(expressions_.result(user));
-      }
-    return false;
+    return any_use_of_elements([&](NodeId user, ValueId value, std::span<const ValueId>) {
+      return expressions_.op(user) == Opcode::kMul && is_share(expressions_.beside(user, value));
+    });
   }
 
   /// What the loss computes of each row is multiplied with a row, or selected by one: of the alternatives that were
   /// taken.
   bool is_masked(std::int64_t alternatives) const {
-    constexpr std::size_t kMaxValues = 16;
-    std::vector<ValueId> pending{expressions_.result(site_.anchor)};
-    const auto is_row = [&](ValueId value) {
+    const auto is_row = [&](ValueId value, std::span<const ValueId> values) {
       // One exporter writes the difference twice, to square it.
       const NodeId maker = expressions_.producer(value);
       if (maker != NodeId::kNone && expressions_.operand(maker, 0) == expressions_.operand(site_.anchor, 0) &&
@@ -136,18 +128,28 @@ class BroadcastFinder {
         return false;
       const auto dims = stretching_.shape(value);
       return dims && !dims->empty() && pool_.is_constant(dims->back(), alternatives) &&
-             std::ranges::find(pending, value) == pending.end();
+             std::ranges::find(values, value) == values.end();
     };
-    for (std::size_t i = 0; i < pending.size() && i < kMaxValues; ++i) {
-      for (const NodeId user : expressions_.users(pending[i])) {
-        const Opcode opcode = expressions_.op(user);
-        const ValueId condition = expressions_.operand(user, 0), other = expressions_.operand(user, 1);
-        if (opcode == Opcode::kMul && (is_row(condition) || is_row(other))) return true;
-        if (opcode == Opcode::kWhere && is_row(condition) && !comes_from(condition, pending)) return true;
+    return any_use_of_elements([&](NodeId user, ValueId, std::span<const ValueId> values) {
+      const Opcode opcode = expressions_.op(user);
+      const ValueId condition = expressions_.operand(user, 0), other = expressions_.operand(user, 1);
+      if (opcode == Opcode::kMul) return is_row(condition, values) || is_row(other, values);
+      return opcode == Opcode::kWhere && is_row(condition, values) && !comes_from(condition, values);
+    });
+  }
+
+  /// Follows what the loss computes of each element through elementwise nodes. `found(user, value, values)`: whether
+  /// that use of the value ends the search; `values` are those that were met so far.
+  template <typename Found>
+  bool any_use_of_elements(const Found& found) const {
+    constexpr std::size_t kMaxValues = 16;
+    std::vector<ValueId> values{expressions_.result(site_.anchor)};
+    for (std::size_t i = 0; i < values.size() && i < kMaxValues; ++i)
+      for (const NodeId user : expressions_.users(values[i])) {
+        if (found(user, values[i], values)) return true;
         if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise))
-          pending.push_back(expressions_.result(user));
+          values.push_back(expressions_.result(user));
       }
-    }
     return false;
   }
 

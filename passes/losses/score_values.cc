@@ -128,10 +128,13 @@ ScoreValues::Reach ScoreValues::of(ValueId value) {
     deepest_ = std::max(deepest_, depth_ + found->second.levels);
     return found->second.reach;
   }
-  const auto found_so_deep = known_so_deep_.find({value, depth_});
-  if (depth_ >= kMaxDepth || found_so_deep != known_so_deep_.end()) {
+  if (depth_ >= kMaxDepth) {
     was_cut_ = true;
-    return depth_ >= kMaxDepth ? Reach() : found_so_deep->second;
+    return {};
+  }
+  if (const auto found_so_deep = known_so_deep_.find({value, depth_}); found_so_deep != known_so_deep_.end()) {
+    was_cut_ = true;
+    return found_so_deep->second;
   }
   const bool was_cut_before = std::exchange(was_cut_, false);
   const int deepest_before = std::exchange(deepest_, depth_ + 1);

@@ -14,6 +14,7 @@ constexpr std::size_t kPassCount = static_cast<std::size_t>(Pass::kExternalData)
 }  // namespace
 
 const PassResults::Runner& PassResults::runner(Pass pass) {
+  constexpr bool kIsSearch = true;
   static const Runner kRunners[kPassCount] = {
       {"analysis",
        {},
@@ -23,19 +24,19 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
       {"losses",
        {Pass::kAnalysis},
        [](PassResults& of) { of.losses_.emplace(losses::find_losses(of.analysis())); },
-       true},
+       kIsSearch},
       {"placement",
        {Pass::kAnalysis},
        [](PassResults& of) { of.placement_.emplace(placement::place(of.analysis(), of.options_.placement)); },
-       true},
+       kIsSearch},
       {"runtime cost",
        {Pass::kAnalysis},
        [](PassResults& of) { of.runtime_cost_.emplace(placement::runtime_cost(of.analysis(), of.options_.placement)); },
-       true},
+       kIsSearch},
       {"gradient reach",
        {Pass::kAnalysis},
        [](PassResults& of) { of.gradient_reach_.emplace(losses::find_gradient_reach(of.analysis())); },
-       true},
+       kIsSearch},
       {"liveness",
        {Pass::kAnalysis},
        [](PassResults& of) { of.liveness_.emplace(structure::find_liveness(of.analysis())); }},
@@ -46,7 +47,7 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        [](PassResults& of) {
          of.single_sizes_.emplace(contract::find_single_sizes(of.analysis(), of.options_.analysis));
        },
-       true},
+       kIsSearch},
       {"external data",
        {},
        [](PassResults& of) {

@@ -92,8 +92,7 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
       result.archives_.push_back(*std::move(archive));
       const auto& members = result.archives_.back().members();
       for (std::size_t i = 0; i < members.size() && !error; ++i)
-        error =
-            result.add(model, members[i].name, {members[i].name, path, result.archives_.size(), i, nullptr, nullptr});
+        error = result.add(model, members[i].name, {members[i].name, path, result.archives_.size(), i});
     } else if (file.extension() == ".npy") {
       error = result.add(model, file.stem().string(), {file.stem().string(), path});
     } else if (file.extension() == ".pb") {
@@ -103,11 +102,11 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
     } else if (file.extension() == ".initializers") {
       Result<Model> read = read_onnx_file(path);
       if (!read) return Error{fmt::format("{}: {}", path, read.error().message), {}};
-      const Model& values = *result.models_.emplace_back(std::make_unique<const Model>(*std::move(read)));
-      for (const ValueId value : values.graph(GraphId::kMain).initializers) {
+      const auto values = std::make_shared<const Model>(*std::move(read));
+      for (const ValueId value : values->graph(GraphId::kMain).initializers) {
         if (error) break;
-        const std::string name(values.name_of(value));
-        error = result.add(model, name, {name, path, 0, 0, &values, values.value(value).initializer});
+        const std::string name(values->name_of(value));
+        error = result.add(model, name, {name, path, 0, 0, values, values->value(value).initializer});
       }
     }
     if (error) return *std::move(error);
@@ -129,8 +128,7 @@ Result<HostTensor> RecordedValues::read(ValueId value, DType dtype, runtime::Mem
     tensor = *std::move(read);
   } else if (source.tensor != nullptr) {
     try {
-      const auto bytes = std::make_shared<std::vector<std::shared_ptr<const void>>>(source.model->storage);
-      tensor = runtime::load_constant(*source.tensor, source.path, bytes, memory);
+      tensor = runtime::load_constant(*source.tensor, source.path, source.model, memory);
     } catch (const runtime::RunFault& fault) {
       return fail(fault.message);
     }

@@ -34,14 +34,13 @@ class RecordedValues {
  private:
   struct Source {
     std::string name, path;
-    std::size_t archive = 0, member = 0;  ///< of a .npz file
-    const Model* model = nullptr;         ///< a file whose initializers are values
-    const Tensor* tensor = nullptr;       ///< there
+    std::size_t archive = 0, member = 0;   ///< of a .npz file
+    std::shared_ptr<const Model> model{};  ///< a file whose initializers are values
+    const Tensor* tensor = nullptr;        ///< there
   };
   std::optional<Error> add(const Model& model, std::string_view name, Source source);
 
   std::vector<runtime::NpzFile> archives_;
-  std::vector<std::unique_ptr<const Model>> models_;
   std::map<ValueId, Source> sources_;
 };
 

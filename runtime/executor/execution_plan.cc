@@ -53,6 +53,7 @@ class CopyPlanner {
 
   void plan(GraphExecution& graph) {
     find_last_reads(graph);
+    std::vector<ValueId> used;
     for (std::size_t at = 0; at < graph.steps.size(); ++at) {
       PlanStep& step = graph.steps[at];
       std::vector<ValueId> touched;
@@ -66,12 +67,11 @@ class CopyPlanner {
           if (result != ValueId::kAbsent) touched.push_back(result);
       }
       for (const ValueId value : touched) drop(value, at, graph.graph, step);
-      used_.insert(used_.end(), touched.begin(), touched.end());
+      used.insert(used.end(), touched.begin(), touched.end());
     }
     for (const ValueId output : model_.graph(graph.graph).outputs)
       if (output != ValueId::kAbsent && !on_host_[output]) copy_out(output, graph.last_copies);
-    for (const ValueId value : used_) forget(value);
-    used_.clear();
+    for (const ValueId value : used) forget(value);
   }
 
  private:
@@ -173,7 +173,6 @@ class CopyPlanner {
   std::vector<IdVector<ValueId, bool>> on_device_;  ///< by device
   IdVector<ValueId, std::size_t> last_host_read_;
   std::vector<IdVector<ValueId, std::size_t>> last_device_read_;
-  std::vector<ValueId> used_;  ///< by the graph that is planned
 };
 
 }  // namespace

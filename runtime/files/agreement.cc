@@ -125,10 +125,8 @@ std::string elements_of(const HostValue& sequence, std::size_t& left) {
       text += "...";
       break;
     }
-    const std::size_t before = left;
-    if (!element.is_tensor()) --left;
+    if (!element.is_tensor() || element.tensor().size() == 0) --left;
     text += element.is_tensor() ? elements_of(element.tensor(), left) : elements_of(element, left);
-    if (left == before) --left;
   }
   return "(" + text + ")";
 }

@@ -252,13 +252,11 @@ std::string outputs_text(const Model& model, std::span<const HostValue> outputs)
   constexpr std::size_t kMostShown = 1000, kMostText = std::size_t{1} << 20;
   const Graph& main = model.graph(GraphId::kMain);
   std::string text;
-  std::size_t shown_outputs = 0;
-  for (; shown_outputs < std::min(outputs.size(), kMostShown) && text.size() < kMostText; ++shown_outputs) {
-    const std::size_t i = shown_outputs;
+  std::size_t i = 0;
+  for (; i < std::min(outputs.size(), kMostShown) && text.size() < kMostText; ++i)
     text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text(outputs[i]),
                         elements_text(outputs[i], kShownElements));
-  }
-  if (const std::size_t left = outputs.size() - shown_outputs; left > 0)
+  if (const std::size_t left = outputs.size() - i; left > 0)
     text += fmt::format("{}: --outputs DIR writes all of them\n", counted(left, "more output"));
   return text;
 }

@@ -141,11 +141,10 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
 template <typename T>
 Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, const LabelExtents& extents,
                      Memory& memory) {
-  std::map<int, std::size_t> uses;  // by operands that are not done
-  const auto count = [&](const Labels& labels, std::size_t change) {
+  std::map<int, std::ptrdiff_t> uses;  // by operands that are not done
+  const auto count = [&](const Labels& labels, std::ptrdiff_t change) {
     for (const int label : labels) uses[label] += change;
   };
-  constexpr std::size_t kLess = static_cast<std::size_t>(-1);
   const auto wanted_of = [&](std::initializer_list<const Labels*> all) {
     Labels wanted = result;
     for (const Labels* const labels : all)
@@ -155,14 +154,14 @@ Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, co
   for (const Labelled<T>& operand : operands) count(operand.labels, 1);
   // Labels that only one operand has go first, and diagonals are taken.
   for (Labelled<T>& operand : operands) {
-    count(operand.labels, kLess);
+    count(operand.labels, -1);
     operand = summed(operand, wanted_of({&operand.labels}), memory);
     count(operand.labels, 1);
   }
   Labelled<T> product = operands.front();
-  count(product.labels, kLess);
+  count(product.labels, -1);
   for (Labelled<T>& operand : std::span(operands).subspan(1)) {
-    count(operand.labels, kLess);
+    count(operand.labels, -1);
     product = contracted(product, operand, wanted_of({&product.labels, &operand.labels}), extents, memory);
     operand.tensor = {};
   }
