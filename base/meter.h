@@ -32,9 +32,9 @@ class Meter {
 
   /// Counts, and allows everything: of a program of our own user, not of a file.
   Meter() = default;
-  /// Of an input of so many bytes that are not weights.
-  explicit Meter(std::uint64_t input_bytes)
-      : steps_allowed_(kStepsAtLeast + kStepsPerByte * input_bytes),
+  /// Of an input of so many bytes that are not weights. `part`: its steps are this part of what the input may take.
+  explicit Meter(std::uint64_t input_bytes, std::uint64_t part = 1)
+      : steps_allowed_((kStepsAtLeast + kStepsPerByte * input_bytes) / part),
         memory_allowed_(kMemoryAtLeast + kMemoryPerByte * input_bytes),
         tables_allowed_(kTablesAtLeast + kTablesPerByte * input_bytes) {}
 

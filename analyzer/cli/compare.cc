@@ -55,12 +55,20 @@ std::string locations_of(const Model& model, const std::string& source_root) {
   return text;
 }
 
-/// Refuses a model with errors, unless they are ignored, and finds where its nodes were written.
-int locate_nodes(const std::string& path, const CompareOptions& options, std::string& locations) {
-  const auto locate = [&](const Model& model) { locations = locations_of(model, options.settings.source_root); };
-  if (!options.force) return refuse_errors(path, options.settings, locate);
+/// What is known of the model before anything runs.
+struct Known {
+  std::string locations;    ///< where its nodes were written
+  bool is_partial = false;  ///< CheckedModel::is_partial
+};
+
+/// Refuses a model with errors, unless they are ignored.
+int learn(const std::string& path, const CompareOptions& options, Known& known) {
+  const auto use = [&](const CheckedModel& checked) {
+    known = {locations_of(checked.model, options.settings.source_root), checked.is_partial};
+  };
+  if (!options.force) return refuse_errors(path, options.settings, use);
   if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
-  if (const Result<Model> model = load_model(path)) locate(*model);
+  if (const Result<Model> model = load_model(path)) use({*model});
   return kExitClean;
 }
 
@@ -93,21 +101,22 @@ int refuse_values(const std::string& path, const CompareOptions& options, const 
   });
 }
 
-int start_comparison(const std::string& path, const std::string& values, std::string_view locations,
+int start_comparison(const std::string& path, const std::string& values, const Known& known,
                      const CompareOptions& options, const TimeLimit& limit) {
   Arguments arguments = comparison(path, values, options, limit);
-  const Descriptor lines = memory_file(locations, Inherited::kYes);
+  arguments.add_flag("partial", known.is_partial);
+  const Descriptor lines = memory_file(known.locations, Inherited::kYes);
   if (lines.ok()) arguments.add("locations", fmt::format("{}", lines.number()));
   return start_runtime(arguments.take());
 }
 
 /// Kernels on a device, which say nothing of what is between the model's outputs.
-int compare_with_device(const std::string& path, std::string_view locations, CompareOptions options,
-                        const TimeLimit& limit) {
+int compare_with_device(const std::string& path, const Known& known, CompareOptions options, const TimeLimit& limit) {
   if (options.seed.empty()) options.seed = "0";
   if (options.contract.empty()) options.contract = "tensorlint-cuda";
   Arguments run({"--command=compare", fmt::format("--model={}", path)});
   run.add_flag("text", is_text_model(path));
+  run.add_flag("partial", known.is_partial);
   run.add_each("inputs", options.inputs);
   run.add("seed", options.seed);
   run.add("device", options.against);
@@ -115,7 +124,7 @@ int compare_with_device(const std::string& path, std::string_view locations, Com
   run.add("time-limit", limit.left());
   run.add("threads", options.threads);
   const Result<int> code = with_outputs(run.take(), [&](const std::string& outputs) {
-    return in_child([&] { return start_comparison(path, outputs, locations, options, limit); });
+    return in_child([&] { return start_comparison(path, outputs, known, options, limit); });
   });
   return code ? *code : refuse(code.error().message);
 }
@@ -138,17 +147,17 @@ int compare_model(const CompareOptions& options) {
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
   if (const int refused = refuse_values(path, options, limit); refused != kExitClean) return refused;
-  std::string locations;
-  const int refused = limit.within([&] { return locate_nodes(path, options, locations); });
+  Known known;
+  const int refused = limit.within([&] { return learn(path, options, known); });
   if (refused != kExitClean) return refused;
-  if (is_device) return compare_with_device(path, locations, options, limit);
-  if (!is_live) return start_comparison(path, options.against, locations, options, limit);
+  if (is_device) return compare_with_device(path, known, options, limit);
+  if (!is_live) return start_comparison(path, options.against, known, options, limit);
   const Result<int> code =
       with_recorded_values({options.python, path, options.seed, options.inputs}, limit, [&](const std::string& values) {
         CompareOptions given = options;
         given.inputs.clear();  // they are recorded
         given.seed.clear();
-        return in_child([&] { return start_comparison(path, values, locations, given, limit); });
+        return in_child([&] { return start_comparison(path, values, known, given, limit); });
       });
   return code ? *code : refuse(code.error().message);
 }

@@ -23,19 +23,20 @@ constexpr std::size_t kShownErrors = 5;
 
 /// Why a model is not run: its errors, the first few of them; empty where it has none.
 Result<std::string> errors_of(const std::string& path, const SettingsOptions& options,
-                              const std::function<void(const Model&)>& use) {
+                              const std::function<void(const CheckedModel&)>& use) {
   const auto settings = settings_of(path, options);
   if (!settings) return settings.error();
   Result<pipeline::Pipeline> pipeline = load(path, *settings, options.declarations);
   if (!pipeline) return pipeline.error();
   std::string text;
   std::size_t errors = 0;
-  for (const findings::Finding& finding : pipeline->check().findings) {
+  const pipeline::CheckResults results = pipeline->check();
+  for (const findings::Finding& finding : results.findings) {
     if (finding.severity != findings::Severity::kError || ++errors > kShownErrors) continue;
     text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_display(finding.message, 2000));
   }
   if (errors == 0) {
-    if (use) use(pipeline->model());
+    use({pipeline->model(), results.is_partial});
     return text;
   }
   if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
@@ -52,7 +53,7 @@ std::string own_folder() {
 }  // namespace
 
 int refuse_errors(const std::string& path, const SettingsOptions& settings,
-                  const std::function<void(const Model&)>& use) {
+                  const std::function<void(const CheckedModel&)>& use) {
   const Result<std::string> errors = errors_of(path, settings, use);
   if (!errors) return refuse(errors.error().message);
   if (errors->empty()) return kExitClean;

@@ -10,10 +10,16 @@
 
 namespace tensorlint::cli {
 
+/// A model before it is executed.
+struct CheckedModel {
+  const Model& model;
+  bool is_partial = false;  ///< the check spent its allowance
+};
+
 /// Models with errors are not executed: says the first few and returns kExitNotChecked; kExitClean where there are
 /// none. Then `use` sees the model.
 int refuse_errors(const std::string& path, const SettingsOptions& settings,
-                  const std::function<void(const Model&)>& use = nullptr);
+                  const std::function<void(const CheckedModel&)>& use);
 
 /// Becomes the program that executes, which is installed beside this one. Returns only where that fails, with the exit
 /// code.

@@ -8,6 +8,20 @@ std::shared_ptr<Meter> meter_of(const Model& model) {
   return model.input_bytes == 0 ? std::make_shared<Meter>() : std::make_shared<Meter>(model.input_bytes);
 }
 
+std::shared_ptr<Meter> Allowances::next() {
+  is_spent_ = is_spent_ || (last_ != nullptr && last_->is_partial());
+  const bool is_small = is_spent_ && model_.input_bytes != 0;
+  const auto meter = is_small ? std::make_shared<Meter>(model_.input_bytes, kPartOnceSpent) : meter_of(model_);
+  last_ = meter;
+  return meter;
+}
+
+AnalysisOptions options_with(Allowances* allowances) {
+  AnalysisOptions options;
+  if (allowances != nullptr) options.meter = allowances->next();
+  return options;
+}
+
 std::string_view to_text(Gap gap) {
   switch (gap) {
     case Gap::kNone:

@@ -44,6 +44,26 @@ struct AnalysisOptions {
 /// model of calls is trusted.
 std::shared_ptr<Meter> meter_of(const Model& model);
 
+/// The meters of the analyses that a run makes of one model, each with other inputs. They stop adding up once one of
+/// them spent its allowance: what the next ones find is partial as well, and they get a small part.
+class Allowances {
+ public:
+  /// `is_spent`: the check that came first spent its allowance. The model outlives it.
+  explicit Allowances(const Model& model, bool is_spent = false) : model_(model), is_spent_(is_spent) {}
+  Allowances(const Allowances&) = delete;
+  Allowances& operator=(const Allowances&) = delete;
+  std::shared_ptr<Meter> next();
+
+ private:
+  static constexpr std::uint64_t kPartOnceSpent = 16;
+  const Model& model_;
+  bool is_spent_;
+  std::shared_ptr<const Meter> last_;
+};
+
+/// Of the model as it is, with the next meter; null: one of its own.
+AnalysisOptions options_with(Allowances* allowances);
+
 /// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so
 /// that doubling function calls and nested loops end.
 inline constexpr std::uint64_t kVisitsPerNode = 64;

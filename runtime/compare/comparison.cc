@@ -86,7 +86,7 @@ class Walk {
         contract_(contract),
         options_(options),
         memory_(memory),
-        analysis_(dataflow::analyse(model, {})),
+        analysis_(dataflow::analyse(model, dataflow::options_with(options.allowances))),
         dtypes_(dtypes_of(model, analysis_)),
         reference_(model, memory, contract, dtypes_),
         storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)) {}

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/dataflow/analysis.h"
 #include "runtime/compare/contract.h"
 #include "runtime/compare/recorded_values.h"
 #include "runtime/compare/tensor_test.h"
@@ -65,6 +66,7 @@ struct Comparison {
 struct CompareOptions {
   bool is_chained = false;  ///< each node reads what the reference computed, not what was recorded
   bool keeps_reproduction = false;
+  dataflow::Allowances* allowances = nullptr;  ///< of analyses; null: each has a meter of its own
 };
 
 /// Holds every recorded value of the main graph against what its node should have given. `inputs`: by input of the

@@ -23,9 +23,11 @@ constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 constexpr std::size_t kNearest = 64;
 
 /// The inputs of a run as declarations, so that facts have its extents.
-dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostValue> inputs) {
+dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostValue> inputs,
+                                     std::shared_ptr<Meter> meter) {
   dataflow::AnalysisOptions options;
   options.believes_shapes = false;
+  options.meter = std::move(meter);
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < inputs.size() && i < main.inputs.size(); ++i) {
     if (!inputs[i].is_tensor()) continue;
@@ -226,24 +228,24 @@ struct Part {
 
 class Planner {
  public:
-  Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides,
-          bool with_gradients, const CublasLtChoice& cublaslt, std::uint64_t shared_bytes)
+  Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices,
+          const PlanOptions& options)
       : model_(model),
         order_(model),
         devices_(devices),
-        analysis_(dataflow::analyse(model, options_of(model, inputs))),
+        analysis_(dataflow::analyse(model, options_of(model, inputs, options.meter))),
         readers_(model),
         copies_(model, analysis_, readers_, devices.size()),
-        with_gradients_(with_gradients),
+        with_gradients_(options.with_gradients),
         places_(devices.size() > 1 ? find_places() : IdVector<NodeId, std::size_t>()),
-        matcher_(analysis_, readers_, shared_bytes, places_),
+        matcher_(analysis_, readers_, options.shared_bytes, places_),
         calls_(matcher_.find()) {
     if (!places_.empty()) {
       follow_places();
-    } else if (sides == Sides::kCost) {
+    } else if (options.sides == Sides::kCost) {
       leave_what_is_not_worth_copies();
     }
-    if (cublaslt) choose_cublaslt(cublaslt);
+    if (options.cublaslt) choose_cublaslt(options.cublaslt);
     for (const auto& [node, call] : calls_) {
       for (const NodeId each : call.nodes) parts_[each] = {node, false};
       for (const NodeId each : call.unused) parts_[each] = {node, true};
@@ -529,9 +531,8 @@ class Planner {
 }  // namespace
 
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides, bool with_gradients,
-                                     const CublasLtChoice& cublaslt, std::uint64_t shared_bytes) {
-  return Planner(model, inputs, devices, sides, with_gradients, cublaslt, shared_bytes).run();
+                                     std::span<const std::string> devices, const PlanOptions& options) {
+  return Planner(model, inputs, devices, options).run();
 }
 
 }  // namespace tensorlint::runtime

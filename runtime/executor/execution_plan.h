@@ -98,14 +98,18 @@ std::uint64_t report_bytes(const KernelCall& call);
 /// Whether cublasLt computes products: by request, and whether that has an addend, empty, or why it does not.
 using CublasLtChoice = std::function<std::string(const kernels::MatrixProduct& request, bool has_addend)>;
 
+struct PlanOptions {
+  Sides sides = Sides::kKernels;            ///< of a single device
+  bool with_gradients = false;              ///< every loss is a call that computes its gradient by its prediction, too
+  CublasLtChoice cublaslt = nullptr;        ///< null: our kernels compute all products
+  std::uint64_t shared_bytes = UINT64_MAX;  ///< of a block, on each of the devices; kernels that take more are not used
+  std::shared_ptr<Meter> meter = nullptr;   ///< of the analysis; null: one of its own
+};
+
 /// `devices`: names. With more than one of them every call runs where the model places it, and the first one takes what
-/// nothing places; `sides` is of a single device.
-/// `inputs`: by input of the main graph, absent where the model has a default. `with_gradients`: every loss of the
-/// model is a call that computes its gradient by its prediction, too. `cublaslt`: null where our kernels compute all
-/// products. `shared_bytes`: of a block, on each of the devices; kernels that take more are not used. Errors: the graph
-/// cannot run in any order; a loss whose gradient no kernel computes, or no loss at all, with `with_gradients`.
+/// nothing places. `inputs`: by input of the main graph, absent where the model has a default. Errors: the graph cannot
+/// run in any order; a loss whose gradient no kernel computes, or no loss at all, with `with_gradients`.
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides, bool with_gradients = false,
-                                     const CublasLtChoice& cublaslt = nullptr, std::uint64_t shared_bytes = UINT64_MAX);
+                                     std::span<const std::string> devices, const PlanOptions& options);
 
 }  // namespace tensorlint::runtime

@@ -109,7 +109,12 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
       cublaslt = [&](const kernels::MatrixProduct& request, bool has_addend) {
         return devices_[0]->why_not_cublaslt(request, has_addend);
       };
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_, cublaslt, shared_bytes);
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names,
+                                                {.sides = sides_,
+                                                 .with_gradients = with_gradients_,
+                                                 .cublaslt = std::move(cublaslt),
+                                                 .shared_bytes = shared_bytes,
+                                                 .meter = dataflow::options_with(allowances_).meter});
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));

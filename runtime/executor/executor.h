@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/execution_plan.h"
 #include "runtime/interpreter/interpreter.h"
@@ -45,6 +46,9 @@ class Executor {
 
   /// Before the first run: cublasLt, which all devices have loaded, computes the products that it takes.
   void set_with_cublaslt(bool with_cublaslt) { with_cublaslt_ = with_cublaslt; }
+
+  /// Before the first run: of the analyses that plans are made of; without it each has a meter of its own.
+  void set_allowances(dataflow::Allowances& allowances) { allowances_ = &allowances; }
 
   std::span<Device* const> devices() const { return devices_; }
   /// Of the last run.
@@ -126,6 +130,7 @@ class Executor {
   IdVector<GraphId, std::vector<ValueId>> values_of_;
   std::vector<double> seconds_;
   std::vector<Gradient> gradients_;
+  dataflow::Allowances* allowances_ = nullptr;
   bool is_timed_ = false, with_gradients_ = false, with_cublaslt_ = false;
 };
 

@@ -196,10 +196,11 @@ void narrow_elements(PlannedFailures& failures, ValueId input, InputPlan& plan) 
 
 }  // namespace
 
-InputPlan runnable_inputs(const Model& model, std::uint64_t seed, std::span<const HostValue> given) {
+InputPlan runnable_inputs(const Model& model, std::uint64_t seed, std::span<const HostValue> given,
+                          std::shared_ptr<Meter> meter) {
   InputPlan plan;
   dataflow::AnalysisOptions options = options_for(model, given);
-  options.meter = dataflow::meter_of(model);  // of all that is solved to find inputs
+  options.meter = std::move(meter);
   const dataflow::Analysis analysis = dataflow::analyse(model, options);
   if (contract::certain_failure(analysis) != nullptr) return plan;
   contract::Prober prober(analysis, options);

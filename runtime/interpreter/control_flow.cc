@@ -59,7 +59,7 @@ HostTensor Interpreter::Impl::joined(std::span<const HostTensor> parts, std::int
     for (const DimDecl& dim : declared->dims)
       extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
   } else {
-    if (!analysis_) analysis_.emplace(dataflow::analyse(model_, {}));
+    if (!analysis_) analysis_.emplace(dataflow::analyse(model_, dataflow::options_with(options_.allowances)));
     const FactStore& facts = analysis_->facts();
     const Fact& fact = analysis_->fact(scan_output);
     if (fact.kind == ValueKind::kTensor) dtype = fact.dtypes.single();

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
 #include "runtime/interpreter/purpose.h"
 #include "runtime/values/host_value.h"
 
@@ -36,6 +37,7 @@ struct InterpreterOptions {
   bool measures_time = false;  ///< for Interpreter::timings
   NodeObserver observer;
   GraphRunner graph_runner = nullptr;
+  dataflow::Allowances* allowances = nullptr;  ///< of an analysis; null: it has a meter of its own
 };
 
 /// Computes a model on the host, node by node, one after the other: the reference that other engines are held against.

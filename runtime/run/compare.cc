@@ -33,6 +33,7 @@ namespace {
 struct CompareArguments {
   std::string model, against, engine, contract, format = "text", output, locations, reproduce;
   bool is_text = false, is_chained = false;
+  bool is_partial = false;    ///< the check that came first spent its allowance
   bool only_options = false;  ///< to say what is wrong with them
   InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
   std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
@@ -52,6 +53,7 @@ constexpr OptionForm kCompareForms[] = {
 bool set(CompareArguments& to, std::string_view name, std::string_view value) {
   if (name == "model") return to.model = value, true;
   if (name == "text") return to.is_text = true;
+  if (name == "partial") return to.is_partial = true;
   if (name == "inputs") return to.inputs.inputs.emplace_back(value), true;
   if (name == "seed") return read_number(value, to.inputs.seed.emplace());
   if (name == "against") return to.against = value, true;
@@ -143,7 +145,8 @@ int compare_model(const CompareArguments& arguments) {
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
   Memory memory(arguments.window, "--window");
-  Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, memory);
+  dataflow::Allowances allowances(model, arguments.is_partial);
+  Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, allowances, memory);
   if (!inputs) return refuse(inputs.error().message);
   const Result<compare::RecordedValues> recorded = compare::RecordedValues::open(arguments.against, model);
   if (!recorded) return refuse(recorded.error().message);
@@ -154,9 +157,11 @@ int compare_model(const CompareArguments& arguments) {
       return refuse(fmt::format("the input {} is missing: it is not recorded, and --inputs does not give it",
                                 quoted_for_people(model.name_of(main.inputs[i]))));
   }
-  const Result<compare::Comparison> comparison = compare::compare(
-      model, *recorded, *std::move(inputs), *contract,
-      {.is_chained = arguments.is_chained, .keeps_reproduction = !arguments.reproduce.empty()}, memory);
+  const Result<compare::Comparison> comparison = compare::compare(model, *recorded, *std::move(inputs), *contract,
+                                                                  {.is_chained = arguments.is_chained,
+                                                                   .keeps_reproduction = !arguments.reproduce.empty(),
+                                                                   .allowances = &allowances},
+                                                                  memory);
   if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
   if (comparison->results.empty()) return refuse(nothing_compared(*comparison, model));
   const compare::ReportedModel reported{

@@ -39,7 +39,8 @@ std::vector<std::size_t> numbered_inputs(const Model& model, std::size_t files) 
 
 }  // namespace
 
-Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArguments& arguments, Memory& memory) {
+Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArguments& arguments,
+                                           dataflow::Allowances& allowances, Memory& memory) {
   const Graph& main = model.graph(GraphId::kMain);
   std::vector<HostValue> inputs(main.inputs.size());
   const auto take = [&](std::size_t i, const std::string& path) -> std::optional<Error> {
@@ -73,9 +74,8 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArgume
       return *std::move(error);
   }
   if (arguments.seed) {
-    if (auto error =
-            draw_inputs(model, *arguments.seed, memory, inputs, runnable_inputs(model, *arguments.seed, inputs)))
-      return *std::move(error);
+    const InputPlan plan = runnable_inputs(model, *arguments.seed, inputs, allowances.next());
+    if (auto error = draw_inputs(model, *arguments.seed, memory, inputs, plan)) return *std::move(error);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);

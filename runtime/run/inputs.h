@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
@@ -22,6 +23,7 @@ struct InputArguments {
 };
 
 /// By input of the graph; absent where the model has a default.
-Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArguments& arguments, Memory& memory);
+Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArguments& arguments,
+                                           dataflow::Allowances& allowances, Memory& memory);
 
 }  // namespace tensorlint::runtime

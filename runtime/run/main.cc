@@ -284,13 +284,15 @@ Result<int> run_model(const RunArguments& arguments) {
   const Result<std::vector<std::unique_ptr<Device>>> devices = open_devices(arguments);
   if (!devices) return devices.error();
   Memory memory(arguments.memory_limit, arguments.memory_option());
-  const Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
+  dataflow::Allowances allowances(model, arguments.is_partial);
+  const Result<std::vector<HostValue>> inputs =
+      read_inputs(model, {arguments.inputs, arguments.seed}, allowances, memory);
   if (!inputs) return inputs.error();
 
   std::optional<dataflow::Analysis> analysis;
   std::optional<FactCheck> facts;
   if (arguments.check_facts) {
-    facts.emplace(analysis.emplace(dataflow::analyse(model, {})));
+    facts.emplace(analysis.emplace(dataflow::analyse(model, dataflow::options_with(&allowances))));
     facts->begin(*inputs);
   }
   std::optional<Interpreter> interpreter;  // without a device; an executor has its own
@@ -299,13 +301,15 @@ Result<int> run_model(const RunArguments& arguments) {
     interpreter.emplace(model, memory,
                         InterpreterOptions{.seed = arguments.seed.value_or(0),
                                            .measures_time = arguments.timings == Timings::kByOperator,
-                                           .observer = observer_of(model, arguments.dump, facts ? &*facts : nullptr)});
+                                           .observer = observer_of(model, arguments.dump, facts ? &*facts : nullptr),
+                                           .allowances = &allowances});
   } else {
     // The emulated device is there to run kernels; a GPU is there to be fast.
     const Sides otherwise = devices->front()->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
     std::vector<Device*> all;
     for (const auto& device : *devices) all.push_back(device.get());
     executor.emplace(model, memory, std::move(all), arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
+    executor->set_allowances(allowances);
     executor->set_timed(arguments.timings == Timings::kByOperator);
     executor->set_with_gradients(arguments.gradient);
     executor->set_with_cublaslt(arguments.products != Products::kKernels);

@@ -74,5 +74,18 @@ TEST(MeteredAnalysis, ForgetsTheBodiesOfALoopThatItDoesNotFollow) {
   EXPECT_EQ(part.fact("v"), "unknown");
 }
 
+TEST(Allowances, AreSmallOnceOneIsSpent) {
+  Model model;
+  model.input_bytes = 100;
+  Allowances allowances(model);
+  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed());
+  const std::shared_ptr<Meter> second = allowances.next();
+  EXPECT_EQ(second->steps_allowed(), Meter(100).steps_allowed());
+  second->charge(second->steps_allowed());
+  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed() / 16);
+  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed() / 16);
+  EXPECT_EQ(Allowances(model, true).next()->steps_allowed(), Meter(100).steps_allowed() / 16);
+}
+
 }  // namespace
 }  // namespace tensorlint::dataflow

@@ -41,7 +41,7 @@ TEST(DevicePlans, MemoryOfExportedModels) {
     Memory memory(std::uint64_t{256} << 20);
     std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
     if (draw_inputs(*model, 1, memory, inputs)) continue;
-    const Result<ExecutionPlan> plan = plan_execution(*model, inputs, devices, Sides::kKernels);
+    const Result<ExecutionPlan> plan = plan_execution(*model, inputs, devices, {});
     ASSERT_TRUE(plan.ok()) << path << ": " << plan.error().message;
     std::vector<const GraphExecution*> graphs{&*plan};
     for (const auto& [id, body] : plan->bodies) graphs.push_back(&body);

@@ -19,7 +19,7 @@ std::map<std::string, bool> kernels_by_cost(std::string_view graph, ExecutionPla
   EXPECT_TRUE(model.ok()) << model.error().message;
   std::map<std::string, bool> kernels;
   if (!model) return kernels;
-  const Result<ExecutionPlan> plan = plan_execution(*model, {}, kDevices, Sides::kCost);
+  const Result<ExecutionPlan> plan = plan_execution(*model, {}, kDevices, {.sides = Sides::kCost});
   EXPECT_TRUE(plan.ok()) << plan.error().message;
   if (!plan) return kernels;
   std::vector<NodePlace> places = plan->places;

@@ -74,7 +74,8 @@ std::string run_drawn(std::string_view graph, std::uint64_t seed) {
   if (!model) return model.error().message;
   Memory memory(kMemory);
   std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
-  if (auto error = draw_inputs(*model, seed, memory, inputs, runnable_inputs(*model, seed, inputs)))
+  if (auto error =
+          draw_inputs(*model, seed, memory, inputs, runnable_inputs(*model, seed, inputs, dataflow::meter_of(*model))))
     return error->message;
   Interpreter interpreter(*model, memory);
   const auto outputs = interpreter.run(std::move(inputs));

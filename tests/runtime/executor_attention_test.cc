@@ -49,8 +49,7 @@ TEST(AttentionPlan, HeadsThatADeviceHasNoSharedMemoryFor) {
     const Result<Model> model = read_onnx_text(fmt::format("{}{}", kOpset23, graph), "m.onnxtxt");
     EXPECT_TRUE(model.ok()) << model.error().message;
     const std::string devices[] = {"cuda:0"};
-    const auto plan =
-        plan_execution(*model, std::vector<HostValue>(3), devices, Sides::kKernels, false, nullptr, shared_bytes);
+    const auto plan = plan_execution(*model, std::vector<HostValue>(3), devices, {.shared_bytes = shared_bytes});
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     std::string places;
     for (const NodePlace& place : plan->places)

@@ -132,7 +132,7 @@ std::string why_not_there(const std::string& example, DType dtype) {
   std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
   if (const auto fault = draw_inputs(*model, 1, memory, inputs)) return fault->message;
   const std::string devices[] = {"emulated:0"};
-  const auto plan = plan_execution(*model, inputs, devices, Sides::kKernels);
+  const auto plan = plan_execution(*model, inputs, devices, {});
   if (!plan) return plan.error().message;
   for (const NodePlace& place : plan->places)
     if (place.kind == NodePlace::Kind::kKernel) return "";
