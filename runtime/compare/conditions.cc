@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <set>
 #include <vector>
 
 #include "runtime/compare/effect.h"
@@ -96,7 +97,8 @@ class Search {
     for (const std::size_t factors : {std::size_t{2}, std::size_t{3}, operands.size()}) {
       if (factors > operands.size() || factors <= tried) continue;
       tried = factors;
-      const auto is_factor = [&](ValueId id) { return std::ranges::count(operands.first(factors), id) > 0; };
+      const std::set<ValueId> rounded(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(factors));
+      const auto is_factor = [&](ValueId id) { return rounded.contains(id); };
       for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
         if (auto found = explains(with([how](double x) { return to_tf32(x, how); }, is_factor), {})) return found;
     }
