@@ -41,6 +41,7 @@ enum class ConstraintKind : std::uint8_t {
   kDomain,           ///< a value for which the operator is not defined
   kBranchTypes,      ///< If: the branches' results cannot be of one type
   kLoopCarriedType,  ///< Loop, Scan: a carried value changes its type
+  kIterationShapes,  ///< Loop, Scan: what iterations give differs in shape
   kDeclaredType,     ///< a declared kind or dtype contradicts what is inferred
   kDeclaredShape,    ///< the declared shape of an output contradicts what is inferred
   kNotedShape,       ///< a shape in value_info contradicts what is inferred

@@ -17,6 +17,11 @@ const ops::Constraint kBodyCondition{"body_condition_is_bool", ops::ConstraintKi
 const ops::Constraint kCarriedKeepsType{"carried_keeps_type", ops::ConstraintKind::kLoopCarriedType,
                                         "a carried value keeps its type"};
 
+const ops::Constraint kStateKeepsShape{"state_keeps_shape", ops::ConstraintKind::kIterationShapes,
+                                       "a state of a Scan keeps its shape"};
+const ops::Constraint kSlicesAreAlike{"slices_are_alike", ops::ConstraintKind::kIterationShapes,
+                                      "what iterations give to be stacked has one shape"};
+
 FactId scalar_fact(FactStore& facts, DType dtype, Range range) {
   Fact fact;
   fact.kind = ValueKind::kTensor;
@@ -130,10 +135,14 @@ void Solver::run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t
   run.after.assign(first_carried, first_scan_output);
   report_carried(id, loop, run.after);
   if (k == 0) {
+    if (region.kind == RegionKind::kScan) check_states(id, loop, run.after);
     run.scan_outputs.assign(first_scan_output, outputs.end());
   } else {
-    for (std::size_t s = 0; s < run.scan_outputs.size(); ++s)
-      run.scan_outputs[s] = join(facts_, run.scan_outputs[s], outputs[region.scan_output(s)]);
+    for (std::size_t s = 0; s < run.scan_outputs.size(); ++s) {
+      const AbstractValue& slice = outputs[region.scan_output(s)];
+      if (run.was_exact) check_slices(id, region.carried + s, run.scan_outputs[s], slice);
+      run.scan_outputs[s] = join(facts_, run.scan_outputs[s], slice);
+    }
   }
   if (!region.condition_output) return;
   const AbstractValue& condition = outputs[*region.condition_output];
@@ -210,6 +219,29 @@ void Solver::report_carried(NodeId id, const Loop& loop, std::span<AbstractValue
     after[i].taint |= Aspect::kDtype;
     after[i].taint |= Aspect::kShape;
   }
+}
+
+/// ONNX asks a Scan, not a Loop, to give the states of all iterations one shape.
+void Solver::check_states(NodeId id, const Loop& loop, std::span<const AbstractValue> after) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (!shapes_clash(facts_, loop.carried[i], after[i])) continue;
+    facts_.meter().charge(ops::kStepsOfViolation);
+    record(id, {&kStateKeepsShape,
+                ops::Certainty::kMay,
+                {static_cast<int>(loop.region.carried_operand(i))},
+                {"{} enters the first iteration as {} and leaves it as {}", ops::ResultRef(i),
+                 facts_.fact(loop.carried[i].fact).shape, facts_.fact(after[i].fact).shape},
+                ops::Message("the engine keeps the shapes of states, as onnxruntime does"),
+                true});
+  }
+}
+
+/// Compares what an iteration gives to be stacked with what those before it gave.
+void Solver::check_slices(NodeId id, std::size_t result, const AbstractValue& before, const AbstractValue& slice) {
+  if (!shapes_clash(facts_, before, slice)) return;
+  record(id, kSlicesAreAlike, {},
+         {"{} stacks {} of one iteration on {} of another", ops::ResultRef(result), facts_.fact(slice.fact).shape,
+          facts_.fact(before.fact).shape});
 }
 
 /// Compares what the body declares of its inputs with what enters the first iteration.

@@ -206,6 +206,8 @@ class Solver {
   std::optional<std::vector<AbstractValue>> join_iteration(const Loop& loop, Iterations& run);
   void leave_out_iterations(const Loop& loop);
   void report_carried(NodeId id, const Loop& loop, std::span<AbstractValue> after);
+  void check_states(NodeId id, const Loop& loop, std::span<const AbstractValue> after);
+  void check_slices(NodeId id, std::size_t result, const AbstractValue& before, const AbstractValue& slice);
   FactId stacked_without_visit(ValueId output);
   void check_condition(NodeId id, const AbstractValue& condition);
 

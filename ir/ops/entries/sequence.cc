@@ -70,6 +70,21 @@ FactId difference_of(FactStore& facts, FactId a_id, FactId b_id) {
   return facts.intern(difference);
 }
 
+/// What is known of two such differences together.
+FactId both_differences(FactStore& facts, FactId a_id, FactId b_id) {
+  if (a_id == FactId::kTop || b_id == FactId::kTop || a_id == b_id) return a_id == FactId::kTop ? b_id : a_id;
+  const Fact &a = facts.fact(a_id), &b = facts.fact(b_id);
+  if (a.kind == ValueKind::kOptional || b.kind == ValueKind::kOptional)
+    return a.kind == ValueKind::kOptional ? a_id : b_id;
+  Dims axes = copy_dims(facts.dims_of(a.shape));
+  const auto others = facts.dims_of(b.shape);
+  for (std::size_t i = 0; i < std::min(axes.size(), others.size()); ++i)
+    if (facts.dims().is_constant(others[i], 1)) axes[i] = others[i];
+  Fact both = a;
+  both.shape = facts.intern_shape(axes);
+  return facts.intern(both);
+}
+
 /// The elements of a sequence that has some of that difference: it is kept as `element`, which tensors have no use for.
 FactId with_difference(FactStore& facts, FactId element, FactId difference) {
   if (difference == FactId::kTop || facts.fact(element).kind != ValueKind::kTensor) return element;
@@ -98,7 +113,8 @@ void sequence_construct(Inference& in) {
   FactId element = in.operand_id(0), difference = FactId::kTop;
   for (int i = 1; i < static_cast<int>(in.operand_count()); ++i) {
     element = in.facts().join(element, in.operand_id(i));
-    if (difference == FactId::kTop) difference = difference_of(in.facts(), in.operand_id(0), in.operand_id(i));
+    difference =
+        both_differences(in.facts(), difference, difference_of(in.facts(), in.operand_id(0), in.operand_id(i)));
   }
   element = with_difference(in.facts(), element, difference);
   set_sequence(in, element, in.dims().constant(static_cast<std::int64_t>(in.operand_count())));
@@ -140,8 +156,15 @@ void sequence_insert(Inference& in) {
   if (held.kind == ValueKind::kTensor && tensor.kind == ValueKind::kTensor && (held.dtypes & tensor.dtypes).empty())
     in.fail(kInsertDtype, {1, 0},
             {"{} is {}, the elements of {} are {}", OperandRef(1), tensor.dtypes, OperandRef(0), held.dtypes});
-  const FactId element =
-      in.dims().is_constant(length, 0) ? in.operand_id(1) : in.facts().join(sequence.element, in.operand_id(1));
+  FactId element = in.operand_id(1);
+  if (!in.dims().is_constant(length, 0)) {
+    // What differs from the fact of all elements differs from each, once there is one.
+    FactId difference = held.kind == ValueKind::kTensor ? held.element : FactId::kTop;
+    if (in.dims().bounds(length).lo >= 1)
+      difference =
+          both_differences(in.facts(), difference, difference_of(in.facts(), sequence.element, in.operand_id(1)));
+    element = with_difference(in.facts(), in.facts().join(sequence.element, in.operand_id(1)), difference);
+  }
   set_sequence(in, element, in.dims().add(length, in.dims().constant(1)));
 }
 
@@ -153,7 +176,10 @@ void sequence_erase(Inference& in) {
   if (in.dims().is_constant(length, 0) && !in.failed())
     in.fail(kPosition, {0}, {"an element of {} is erased, which is empty", OperandRef(0)});
   const Dim left = in.dims().sub(length, in.dims().constant(1));
-  set_sequence(in, sequence.element, in.dims().bounds(left).hi < 0 ? Dim(Unknown::kTainted) : left);
+  Fact element = in.facts().fact(sequence.element);
+  // The one that differs may be gone.
+  if (element.kind == ValueKind::kTensor) element.element = FactId::kTop;
+  set_sequence(in, in.facts().intern(element), in.dims().bounds(left).hi < 0 ? Dim(Unknown::kTainted) : left);
 }
 
 void sequence_at(Inference& in) {
