@@ -75,6 +75,7 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   planned_ = {};
   seconds_.assign(plan_->steps.size(), 0);
   gradients_.clear();
+  gradients_left_out_ = 0;
   try {
     refuse_too_large();
     const GraphExecution::Copies before = counted();
@@ -248,7 +249,10 @@ void Executor::run_commands(Frame& frame) {
     throw explained(fault, "after the last node: ");
   }
   check_indices(frame);
-  std::ranges::move(frame.gradients, std::back_inserter(gradients_));
+  const std::size_t kept = std::min(frame.gradients.size(), kMostGradients - gradients_.size());
+  std::move(frame.gradients.begin(), frame.gradients.begin() + static_cast<std::ptrdiff_t>(kept),
+            std::back_inserter(gradients_));
+  gradients_left_out_ += frame.gradients.size() - kept;
 }
 
 void Executor::run_command(Frame& frame, std::size_t at) {

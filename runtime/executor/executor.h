@@ -66,8 +66,11 @@ class Executor {
     ValueId by = ValueId::kAbsent;  ///< in the graph of the loss
     HostTensor tensor;              ///< dtype and extents of `by`
   };
-  /// Of the last run, in the order in which the losses ran; those of a body each time that it did.
+  /// Of the last run, in the order in which the losses ran; those of a body each time that it did, until there are
+  /// kMostGradients.
   std::span<const Gradient> gradients() const { return gradients_; }
+  static constexpr std::size_t kMostGradients = 1000;
+  std::size_t gradients_left_out() const { return gradients_left_out_; }
 
  private:
   using Kinds = std::vector<std::pair<DType, Extents>>;
@@ -130,6 +133,7 @@ class Executor {
   IdVector<GraphId, std::vector<ValueId>> values_of_;
   std::vector<double> seconds_;
   std::vector<Gradient> gradients_;
+  std::size_t gradients_left_out_ = 0;
   dataflow::Allowances* allowances_ = nullptr;
   bool is_timed_ = false, with_gradients_ = false, with_cublaslt_ = false;
 };

@@ -247,9 +247,10 @@ Result<std::vector<HostValue>> run_times(std::uint64_t repeat, RunTime& mean,
   return outputs;
 }
 
+// A value may be any number of outputs, and a model may have any number of values.
+constexpr std::size_t kMostShown = 1000, kMostText = std::size_t{1} << 20;
+
 std::string outputs_text(const Model& model, std::span<const HostValue> outputs) {
-  // A value may be any number of outputs, and a model may have any number of values.
-  constexpr std::size_t kMostShown = 1000, kMostText = std::size_t{1} << 20;
   const Graph& main = model.graph(GraphId::kMain);
   std::string text;
   std::size_t i = 0;
@@ -263,11 +264,16 @@ std::string outputs_text(const Model& model, std::span<const HostValue> outputs)
 
 std::string gradients_text(const Model& model, const Executor& executor) {
   std::string text;
-  for (const Executor::Gradient& gradient : executor.gradients()) {
+  const std::span<const Executor::Gradient> gradients = executor.gradients();
+  std::size_t i = 0;
+  for (; i < gradients.size() && text.size() < kMostText; ++i) {
+    const Executor::Gradient& gradient = gradients[i];
     const HostValue value(gradient.tensor);
     text += fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradient.loss)),
                         shown(model.name_of(gradient.by)), type_text(value), elements_text(value, kShownElements));
   }
+  if (const std::size_t left = gradients.size() - i + executor.gradients_left_out(); left > 0)
+    text += fmt::format("{}\n", counted(left, "more gradient"));
   return text;
 }
 

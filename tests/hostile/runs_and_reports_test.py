@@ -37,7 +37,7 @@ class RunsAndReportsTest(PromiseTest):
 
     def test_outputs_are_shown_up_to_a_limit_and_counted(self):
         names = some_names(3000, without=set("gx"))
-        text = f'{HEAD}g(float[2]x)=>({",".join(names)}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        text = f"{HEAD}g(float[2]x)=>({','.join(names)}){{{''.join(f'{name}=Abs(x)' for name in names)}}}"
         path = self.folder / "m.onnxtxt"
         path.write_text(text)
         result = hostile_test.run([*RUN.split(), path])
@@ -47,7 +47,7 @@ class RunsAndReportsTest(PromiseTest):
         self.assertRegex(lines[-1], r"^2000 more outputs: --outputs DIR writes all of them$")
 
     def test_one_value_that_is_many_outputs_is_recorded_once(self):
-        text = f'{HEAD}g(float x)=>({",".join("y" * 30_000)}){{y=Abs(x)}}'
+        text = f"{HEAD}g(float x)=>({','.join('y' * 30_000)}){{y=Abs(x)}}"
         path = self.folder / "m.onnxtxt"
         path.write_text(text)
         result = hostile_test.run([*COMPARE.split(), path])
@@ -55,7 +55,7 @@ class RunsAndReportsTest(PromiseTest):
 
     def test_many_outputs_are_recorded_in_one_file(self):
         names = some_names(3000, without=set("gx"))
-        text = f'{HEAD}g(float x)=>({",".join(names)}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        text = f"{HEAD}g(float x)=>({','.join(names)}){{{''.join(f'{name}=Abs(x)' for name in names)}}}"
         self.run_within_promise(text.encode(), COMPARE, name="m.onnxtxt")
 
     def test_a_sequence_that_many_nodes_read(self):
@@ -93,7 +93,7 @@ class RunsAndReportsTest(PromiseTest):
             folder /= "d" * 200
         folder.mkdir(parents=True)
         names = some_names(5500, without=set("gx"))
-        text = f'{HEAD}g(float x)=>({names[-1]}){{{"".join(f"{name}=Abs(x)" for name in names)}}}'
+        text = f"{HEAD}g(float x)=>({names[-1]}){{{''.join(f'{name}=Abs(x)' for name in names)}}}"
         (folder / "values").mkdir()
         (folder / "values" / f"{names[-1]}.pb").write_bytes(helper.make_tensor(names[-1], TensorProto.FLOAT, [], [1.0]).SerializeToString())
         (folder / "values" / "x.pb").write_bytes(helper.make_tensor("x", TensorProto.FLOAT, [], [1.0]).SerializeToString())
@@ -133,6 +133,33 @@ class RunsAndReportsTest(PromiseTest):
         for command in (COMPARE, RUN):
             result = hostile_test.run([*command.split(), path])
             self.assert_kept(result, len(text), codes=(0,), seconds=0.7)
+
+    def test_a_pattern_is_compiled_once_for_many_calls(self):
+        """0.13 s each; a program of 8 MiB took several times as much of memory."""
+        calls = "".join(f"{name}=f.F(s)" for name in some_names(20, without=set("gsyFf")))
+        text = f'{HEAD.replace("17", "20")}g()=>(bool[1] y)<string[1] s={{"a"}}>{{{calls}y=f.F(s)}}<domain:"f",opset_import:["":20]>F(x)=>(y){{y=RegexFullMatch<pattern="((.{{10}}){{30}})">(x)}}'
+        self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
+        for pattern in ("(\\\\PN{900})", "\\\\pL?" * 12_000):
+            text = f'{HEAD.replace("17", "20")}g()=>(bool[1] y)<string[1] s={{"a"}}>{{y=RegexFullMatch<pattern="{pattern}">(s)}}'
+            self.run_refused(text, b"pattern")
+
+    def run_refused(self, text: str, why: bytes) -> None:
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        result = hostile_test.run([*RUN.split(), path])
+        self.assert_kept(result, len(text), codes=(2,))
+        self.assertIn(why, result.errors)
+
+    def test_gradients_of_a_loss_in_a_loop_are_kept_up_to_a_limit(self):
+        body = "body=b(i,q,c)=>(k,v){k=Identity(q) d=Sub(a,z)e=Mul(d,d)v=ReduceMean<keepdims=0>(e)}"
+        text = f"{HEAD}g(float[2]a,float[2]z,float c)=>(float y)<int64 t={{1200}}>{{y=Loop<{body}>(t,,c)}}"
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        result = hostile_test.run([*RUN.split(), "--device", "emulated:0", "--gradient", path])
+        self.assert_kept(result, len(text), codes=(0,), seconds=10)  # of the emulator
+        lines = result.output.decode().splitlines()
+        self.assertEqual(len(lines), 1 + 1000 + 1)
+        self.assertEqual(lines[-1], "200 more gradients")
 
     def test_one_product_of_many_operands(self):
         text = f'{HEAD}g(float[1]x)=>(float y){{y=Einsum<equation="{",".join("i" * 16_000)}->">({",".join("x" * 16_000)})}}'

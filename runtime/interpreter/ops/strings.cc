@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <memory_resource>
 #include <set>
 #include <string>
@@ -191,11 +192,27 @@ void string_split(Evaluation& e) {
   }
 }
 
+/// The compiled pattern, kept until another one is asked for: compiling takes as long as thousands of matches, and
+/// nodes in loops and functions have the same one each time.
+const re2::RE2& compiled(std::string_view pattern) {
+  // RE2 takes 8 MiB unless told, and several times as much while it compiles.
+  constexpr std::int64_t kMostMemory = std::int64_t{2} << 20;
+  thread_local std::unique_ptr<const re2::RE2> last;
+  const re2::StringPiece text(pattern.data(), pattern.size());
+  if (last == nullptr || re2::StringPiece(last->pattern()) != text) {
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(kMostMemory);
+    last = std::make_unique<const re2::RE2>(text, options);
+  }
+  return *last;
+}
+
 void regex_full_match(Evaluation& e) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
+  constexpr std::size_t kLongestPattern = std::size_t{16} << 10;
   const std::string_view pattern = e.in().string_attribute("pattern", "");
-  const re2::RE2 expression(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (pattern.size() > kLongestPattern) e.fail("pattern has {} bytes, more than {}", pattern.size(), kLongestPattern);
+  const re2::RE2& expression = compiled(pattern);
   if (!expression.ok()) e.fail("pattern is not a regular expression of RE2: {}", expression.error());
   std::ranges::transform(
       e.operand(0).strings(), e.result().as_mutable<std::uint8_t>().begin(), [&](std::string_view text) {
