@@ -51,14 +51,18 @@ bool ranks_clash(const FactStore& facts, const AbstractValue& a, const AbstractV
          facts.dims_of(x.shape).size() != facts.dims_of(y.shape).size();
 }
 
-bool shapes_clash(FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
+bool shapes_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
   if (ranks_clash(facts, a, b)) return true;
   const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
+  const auto differ = [&](Dim one, Dim other) {
+    const auto extent = facts.dims().as_constant(one), against = facts.dims().as_constant(other);
+    return extent && against && *extent != *against;
+  };
   if (x.kind != ValueKind::kTensor || y.kind != ValueKind::kTensor || !(a.taint == Taint() && b.taint == Taint()))
     return false;
   const auto dims = facts.dims_of(x.shape), others = facts.dims_of(y.shape);
   for (std::size_t axis = 0; axis < std::min(dims.size(), others.size()); ++axis)
-    if (facts.dims().never_equal(dims[axis], others[axis])) return true;
+    if (differ(dims[axis], others[axis])) return true;
   return false;
 }
 

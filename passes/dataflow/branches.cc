@@ -39,7 +39,7 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
       merged = std::move(outputs);
       continue;
     }
-    const auto any = [&](const auto& clashes) {
+    const auto any = [&](bool (*clashes)(const FactStore&, const AbstractValue&, const AbstractValue&)) {
       for (std::size_t r = 0; r < outputs.size(); ++r) {
         if ((*merged)[r].fact == outputs[r].fact) continue;
         facts_.meter().charge(4 + facts_.dims_of(facts_.fact(outputs[r].fact).shape).size());

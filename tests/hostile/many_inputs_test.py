@@ -154,16 +154,16 @@ class ManyInputsTest(PromiseTest):
 
     def test_suppressions_of_many_models(self) -> None:
         row = '{rule="loss",reason="a",path="*"},'
-        self.write_tiny_models(16000, f"suppress=[{row * 3000}]\n")
+        self.write_tiny_models(10000, f"suppress=[{row * 3000}]\n")
         self.check_models(codes=(0,))
 
     def test_findings_of_rows_that_place_nothing(self) -> None:
-        self.write_tiny_models(9000)
+        self.write_tiny_models(6000)
         placement = self.folder / "p.toml"
         for between, findings in (("", 1), ("\n", 20)):  # what is said of one line twice is said once
             placement.write_text("place=[" + ('{values="a",device="cpu"},' + between) * 20 + "]\n")
             self.check_models("--placement-file", placement)
-            self.assertEqual(self.summary_of("--placement-file", placement, self.models)["places"], findings * 9000)
+            self.assertEqual(self.summary_of("--placement-file", placement, self.models)["places"], findings * 6000)
 
     def test_sums_held_against_a_thousand_losses(self) -> None:
         of_losses = len(sites(480, 120, 33, 2000)) - len(sites(480, 120, 33, 1000))
