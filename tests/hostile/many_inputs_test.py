@@ -117,31 +117,31 @@ class ManyInputsTest(PromiseTest):
     def test_severities_of_many_models(self) -> None:
         rules = json.loads(hostile_test.run(["rules", "--format", "json"]).output)
         words = sorted({rule["code"][:length] for rule in rules["rules"] for length in range(4, 8)})
-        self.write_tiny_models(12000, "[severity]\n" + "".join(f'{word}="info"\n' for word in words))
+        self.write_tiny_models(8000, "[severity]\n" + "".join(f'{word}="info"\n' for word in words))
         self.check_models(codes=(0,))
 
     def test_words_of_many_models(self) -> None:
-        self.write_tiny_models(12000, "ignore=[" + '"loss",' * 12000 + "]\n")
+        self.write_tiny_models(8000, "ignore=[" + '"loss",' * 12000 + "]\n")
         self.check_models(codes=(0,))
 
     def test_rows_of_many_models(self) -> None:
         for row in ('{path="*c"},', '{path="*c*",device="cpu"},'):  # the first ones declare nothing
-            self.write_tiny_models(10000, f"models=[{row * (36000 // len(row))}]\n")
+            self.write_tiny_models(7000, f"models=[{row * (36000 // len(row))}]\n")
             self.check_models(codes=(0,))
 
     def test_declarations_of_many_models(self) -> None:
-        self.write_tiny_models(10000, "[ranges]\n" + "".join(f'v{i}="0:1"\n' for i in range(1000)))
+        self.write_tiny_models(7000, "[ranges]\n" + "".join(f'v{i}="0:1"\n' for i in range(1000)))
         self.check_models(codes=(0,))
 
     def test_declarations_of_alternating_models(self) -> None:
         rows = (f'[[models]]\npath="{glob}"\n[models.ranges]\n' + "".join(f'v{i}="0:1"\n' for i in range(500)) for glob in ("*a.onnx", "*b.onnx"))
-        self.write_tiny_models(10000, "".join(rows))
+        self.write_tiny_models(7000, "".join(rows))
         self.check_models(codes=(2,))
 
     def test_declarations_of_models_that_other_rows_apply_to(self) -> None:
         rows = "".join(f'[[models]]\npath="*{digit}?*.onnx"\nranges.w{digit}="0:1"\n' for digit in range(10))
         dims = ",".join("a" * 6000)
-        self.write_tiny_models(8000, f'[inputs]\nx="int8[{dims}]"\n[ranges]\n' + "".join(f'v{i}="0:1"\n' for i in range(700)) + rows)
+        self.write_tiny_models(5000, f'[inputs]\nx="int8[{dims}]"\n[ranges]\n' + "".join(f'v{i}="0:1"\n' for i in range(700)) + rows)
         self.check_models(codes=(2,))
 
     def test_links_to_one_configuration_of_declarations(self) -> None:
