@@ -63,7 +63,7 @@ struct Bounds {
 /// Polynomials over sorted atoms (symbols and opaque floor division, modulo, minimum, maximum, broadcast), at most 16
 /// terms, degree 4 and nesting 16; past the caps the result is unknown. All arithmetic is checked: overflow is unknown.
 /// Each operation charges the meter for the terms that it makes and looks at; where that is spent, arithmetic other
-/// than that of small constants is unknown, and what is asked of dims stays exact.
+/// than that of small constants is unknown, and so is what takes a walk: their values, and symbols of long ones.
 class DimPool {
  public:
   /// `meter`: of the input.

@@ -27,6 +27,8 @@ Dim apply(DimPool& pool, AtomKind kind, Dim a, Dim b) {
 
 std::vector<Dim> DimPool::symbols(Dim dim) const {
   std::vector<Dim> found, pending{dim};
+  const bool is_walk = !dim.is_unknown() && !as_constant(dim) && !impl_->interned(dim).symbols.are_all;
+  if (is_walk && impl_->is_spent()) return found;
   // A mark for each part that was met: parts stand in one another, and there may be thousands.
   const std::uint32_t walk = ++impl_->walk;
   impl_->seen.resize(impl_->polynomials.size());
@@ -60,6 +62,7 @@ std::vector<Dim> DimPool::symbols(Dim dim) const {
 }
 
 std::optional<std::int64_t> DimPool::evaluate(Dim dim, const Assignment& values) const {
+  if (impl_->is_spent() && !as_constant(dim)) return std::nullopt;
   Impl::Known<std::optional<std::int64_t>> known;
   return impl_->evaluate(dim, values, known);
 }
