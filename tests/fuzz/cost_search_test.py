@@ -61,7 +61,6 @@ class CostSearch(unittest.TestCase):
         self.assertRegex(outcome.stdout, r"\n[1-9]\d* inputs, 0 break the promise\n")
         self.assertEqual(found, [])
 
-
     def test_a_search_goes_on_after_the_process_that_runs_the_commands_died(self):
         # Every fourth run ends its parent.
         outcome, found = search('echo >>runs; test $(($(wc -l <runs) % 4)) = 0 && kill -9 $PPID', "--inputs", "40")
@@ -129,6 +128,15 @@ class Measuring(unittest.TestCase):
     def test_a_model_that_is_too_large_as_text_is_left_out(self):
         model = onnx.parser.parse_model(MODEL)
         model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [20000], [0.25] * 20000))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(cost_search.words_of(model.SerializeToString(), ("check", "{text}"), folder), (None, 0))
+
+    def test_a_model_that_the_printer_refuses_is_left_out(self):
+        model = onnx.parser.parse_model(MODEL)
+        tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[16], raw_data=bytes(32))
+        model.graph.initializer.append(tensor)
+        with self.assertRaisesRegex(onnx.shape_inference.InferenceError, "size mismatch"):
+            onnx.printer.to_text(model)
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(cost_search.words_of(model.SerializeToString(), ("check", "{text}"), folder), (None, 0))
 
