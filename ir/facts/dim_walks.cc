@@ -78,7 +78,7 @@ std::optional<std::int64_t> DimPool::Impl::sum(Dim dim, const Assignment& values
                                                Known<std::optional<std::int64_t>>& known) const {
   if (dim.is_unknown()) return std::nullopt;
   if (const auto value = as_constant(dim)) return value;
-  charge(8 + 6 * interned(dim).terms.size());
+  charge(8 + 10 * interned(dim).terms.size());
   std::int64_t sum = 0;
   for (const Term& term : interned(dim).terms) {
     std::optional<std::int64_t> product = term.coefficient;

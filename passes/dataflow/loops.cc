@@ -24,7 +24,7 @@ const ops::Constraint kSlicesAreAlike{"slices_are_alike", ops::ConstraintKind::k
 
 /// The shapes of two tensors, both as they should be, are never the same.
 bool have_other_shapes(FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
-  if (shapes_clash(facts, a, b)) return true;
+  if (ranks_clash(facts, a, b)) return true;
   const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
   if (x.kind != ValueKind::kTensor || y.kind != ValueKind::kTensor || !(a.taint == Taint() && b.taint == Taint()))
     return false;

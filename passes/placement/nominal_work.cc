@@ -19,13 +19,21 @@ std::int64_t cut_weight(double bytes, double times) {
   return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight));
 }
 
-double NominalWork::bytes_of(ValueId value) const {
-  const auto known = analysis_.facts().dims().evaluate(tensor_bytes(analysis_, value), nominal_symbol);
+std::optional<std::int64_t> NominalWork::evaluate(Dim dim) {
+  const DimPool& dims = analysis_.facts().dims();
+  if (const auto constant = dims.as_constant(dim)) return constant;
+  const auto [at, is_new] = known_.try_emplace(dim.id());
+  if (is_new) at->second = dims.evaluate(dim, nominal_symbol);
+  return at->second;
+}
+
+double NominalWork::bytes_of(ValueId value) {
+  const auto known = evaluate(tensor_bytes(analysis_, value));
   return known ? static_cast<double>(std::max<std::int64_t>(*known, 0))
                : static_cast<double>(kNominalExtent * kNominalExtent);
 }
 
-double NominalWork::products_of(const Node& node, ops::Opcode opcode) const {
+double NominalWork::products_of(const Node& node, ops::Opcode opcode) {
   const Model& model = analysis_.model();
   const bool is_conv = opcode == ops::Opcode::kConv;
   if (!(is_conv || opcode == ops::Opcode::kMatMul) || node.operand_count < 2 || node.result_count == 0) return 0;
@@ -42,12 +50,11 @@ double NominalWork::products_of(const Node& node, ops::Opcode opcode) const {
   return products;
 }
 
-double NominalWork::extent_of(Dim extent) const {
-  const auto known = analysis_.facts().dims().evaluate(extent, nominal_symbol);
-  return static_cast<double>(std::max<std::int64_t>(known.value_or(kNominalExtent), 0));
+double NominalWork::extent_of(Dim extent) {
+  return static_cast<double>(std::max<std::int64_t>(evaluate(extent).value_or(kNominalExtent), 0));
 }
 
-std::vector<double> NominalWork::extents_of(ValueId value) const {
+std::vector<double> NominalWork::extents_of(ValueId value) {
   std::vector<double> extents;
   if (value == ValueId::kAbsent || analysis_.fact(value).shape == ShapeId::kUnranked) return extents;
   for (const Dim extent : analysis_.facts().dims_of(analysis_.fact(value).shape)) extents.push_back(extent_of(extent));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/ops/opcode.h"
@@ -22,17 +24,20 @@ class NominalWork {
  public:
   explicit NominalWork(const dataflow::Analysis& analysis) : analysis_(analysis) {}
 
-  double bytes_of(ValueId value) const;
+  double bytes_of(ValueId value);
   /// Multiplications of a MatMul, Gemm or Conv: the result's elements, each a sum over what is contracted. 0 for
   /// others.
-  double products_of(const Node& node, ops::Opcode opcode) const;
+  double products_of(const Node& node, ops::Opcode opcode);
 
  private:
-  double extent_of(Dim extent) const;
+  /// Nothing where it overflows, divides by zero or is not known.
+  std::optional<std::int64_t> evaluate(Dim dim);
+  double extent_of(Dim extent);
   /// Of an operand or result; empty where its rank is not known.
-  std::vector<double> extents_of(ValueId value) const;
+  std::vector<double> extents_of(ValueId value);
 
   const dataflow::Analysis& analysis_;
+  std::unordered_map<std::uint32_t, std::optional<std::int64_t>> known_;  // by Dim: many tensors have the same extents
 };
 
 }  // namespace tensorlint::placement

@@ -26,7 +26,7 @@ constexpr std::string_view kTooManyDevices = "there are too many devices";
 constexpr std::string_view kTooManyCases = "more combinations of conditions are open than are counted";
 /// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early. The
 /// costs of several models that one meter is for (`place`) reach no further beyond its allowance.
-constexpr std::uint64_t kMaxCostSteps = Meter::kStepsAtLeast;
+constexpr std::uint64_t kMaxCostSteps = std::uint64_t{24} << 20;
 constexpr std::uint64_t kStepsPerBuffer = 4, kStepsPerName = 1, kStepsPerVisit = 16;
 
 /// A tensor at run time: the same one under every name that hands it on.

@@ -60,7 +60,7 @@ class Split {
   }
 
  private:
-  double bytes_of(ValueId value) const { return value == ValueId::kAbsent ? 0 : work_.bytes_of(value); }
+  double bytes_of(ValueId value) { return value == ValueId::kAbsent ? 0 : work_.bytes_of(value); }
 
   /// One copy serves all readers on the other side.
   void add_copies(ValueId value, const std::set<Vertex>& readers) {
@@ -81,7 +81,7 @@ class Split {
   const Model& model_;
   const Readers& readers_;
   const losses::Expressions& expressions_;
-  const placement::NominalWork work_;
+  placement::NominalWork work_;
   MinimumCut cut_;
   std::map<NodeId, Vertex> sides_;
   std::map<ValueId, Vertex> made_by_;

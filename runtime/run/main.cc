@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #ifdef __GLIBC__
@@ -250,29 +251,34 @@ Result<std::vector<HostValue>> run_times(std::uint64_t repeat, RunTime& mean,
 // A value may be any number of outputs, and a model may have any number of values.
 constexpr std::size_t kMostShown = 1000, kMostText = std::size_t{1} << 20;
 
-std::string outputs_text(const Model& model, std::span<const HostValue> outputs) {
-  const Graph& main = model.graph(GraphId::kMain);
+/// The lines that fit into kMostText, and how many of them there are.
+template <typename Line>
+std::pair<std::string, std::size_t> lines_text(std::size_t count, const Line& line) {
   std::string text;
   std::size_t i = 0;
-  for (; i < std::min(outputs.size(), kMostShown) && text.size() < kMostText; ++i)
-    text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text(outputs[i]),
-                        elements_text(outputs[i], kShownElements));
-  if (const std::size_t left = outputs.size() - i; left > 0)
+  for (; i < count && text.size() < kMostText; ++i) text += line(i);
+  return {std::move(text), i};
+}
+
+std::string outputs_text(const Model& model, std::span<const HostValue> outputs) {
+  const Graph& main = model.graph(GraphId::kMain);
+  auto [text, shown_lines] = lines_text(std::min(outputs.size(), kMostShown), [&](std::size_t i) {
+    return fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text(outputs[i]),
+                       elements_text(outputs[i], kShownElements));
+  });
+  if (const std::size_t left = outputs.size() - shown_lines; left > 0)
     text += fmt::format("{}: --outputs DIR writes all of them\n", counted(left, "more output"));
   return text;
 }
 
 std::string gradients_text(const Model& model, const Executor& executor) {
-  std::string text;
   const std::span<const Executor::Gradient> gradients = executor.gradients();
-  std::size_t i = 0;
-  for (; i < gradients.size() && text.size() < kMostText; ++i) {
-    const Executor::Gradient& gradient = gradients[i];
-    const HostValue value(gradient.tensor);
-    text += fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradient.loss)),
-                        shown(model.name_of(gradient.by)), type_text(value), elements_text(value, kShownElements));
-  }
-  if (const std::size_t left = gradients.size() - i + executor.gradients_left_out(); left > 0)
+  auto [text, shown_lines] = lines_text(gradients.size(), [&](std::size_t i) {
+    const HostValue value(gradients[i].tensor);
+    return fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradients[i].loss)),
+                       shown(model.name_of(gradients[i].by)), type_text(value), elements_text(value, kShownElements));
+  });
+  if (const std::size_t left = gradients.size() - shown_lines + executor.gradients_left_out(); left > 0)
     text += fmt::format("{}\n", counted(left, "more gradient"));
   return text;
 }
