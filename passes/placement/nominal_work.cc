@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "passes/placement/explicit_transfers.h"
-#include "passes/placement/tensor_facts.h"
 
 namespace tensorlint::placement {
 namespace {
@@ -28,7 +27,7 @@ std::optional<std::int64_t> NominalWork::evaluate(Dim dim) {
 }
 
 double NominalWork::bytes_of(ValueId value) {
-  const auto known = evaluate(tensor_bytes(analysis_, value));
+  const auto known = evaluate(bytes_.of(value));
   return known ? static_cast<double>(std::max<std::int64_t>(*known, 0))
                : static_cast<double>(kNominalExtent * kNominalExtent);
 }

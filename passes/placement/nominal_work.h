@@ -7,6 +7,7 @@
 
 #include "ir/ops/opcode.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/tensor_facts.h"
 
 namespace tensorlint::placement {
 
@@ -22,7 +23,7 @@ std::int64_t cut_weight(double bytes, double times);
 /// What tensors and nodes weigh, an extent that is not known counting as kNominalExtent.
 class NominalWork {
  public:
-  explicit NominalWork(const dataflow::Analysis& analysis) : analysis_(analysis) {}
+  explicit NominalWork(const dataflow::Analysis& analysis) : analysis_(analysis), bytes_(analysis) {}
 
   double bytes_of(ValueId value);
   /// Multiplications of a MatMul, Gemm or Conv: the result's elements, each a sum over what is contracted. 0 for
@@ -37,6 +38,7 @@ class NominalWork {
   std::vector<double> extents_of(ValueId value);
 
   const dataflow::Analysis& analysis_;
+  TensorBytes bytes_;
   std::unordered_map<std::uint32_t, std::optional<std::int64_t>> known_;  // by Dim: many tensors have the same extents
 };
 

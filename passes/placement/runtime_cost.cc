@@ -57,11 +57,12 @@ struct Answers {
 
 class Run {
  public:
-  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const dataflow::NodeOrders& orders, Answers& answers,
-      std::uint64_t& budget, std::uint64_t last_step)
+  Run(const dataflow::Analysis& analysis, DeviceSources& sources, TensorBytes& bytes,
+      const dataflow::NodeOrders& orders, Answers& answers, std::uint64_t& budget, std::uint64_t last_step)
       : analysis_(analysis),
         model_(analysis.model()),
         sources_(sources),
+        bytes_(bytes),
         orders_(orders),
         answers_(answers),
         budget_(budget),
@@ -116,7 +117,7 @@ class Run {
     if (keep && ((tensor.held >> to) & 1U) != 0) return;
     if (keep) tensor.held |= std::uint64_t{1} << to;
     if (!spend(1)) return;
-    const Dim bytes = tensor_bytes(analysis_, tensor.made_as);
+    const Dim bytes = bytes_.of(tensor.made_as);
     if (tensor.stored) {
       ++case_.cost.setup_copies;
       case_.cost.setup_bytes = dims().add(case_.cost.setup_bytes, bytes);
@@ -376,6 +377,7 @@ class Run {
   const dataflow::Analysis& analysis_;
   const Model& model_;
   DeviceSources& sources_;
+  TensorBytes& bytes_;
   const dataflow::NodeOrders& orders_;
   Answers& answers_;
   std::uint64_t& budget_;
@@ -414,6 +416,7 @@ const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
 RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   RuntimeCost cost;
   DeviceSources sources(analysis, options);
+  TensorBytes bytes(analysis);
   const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model(), analysis.meter());
   Answers answers;
   std::size_t dearest = 0, cheapest = 0;
@@ -424,7 +427,7 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
   do {
     if (cost.cases.size() == kMaxCostCases) cost.unknown = kTooManyCases;
     if (!cost.unknown.empty()) break;
-    Run run(analysis, sources, orders, answers, budget, last_step);
+    Run run(analysis, sources, bytes, orders, answers, budget, last_step);
     CostCase found = run.run();
     cost.unknown = run.problem();
     // Hundreds of cases may have thousands of nodes and directions each.

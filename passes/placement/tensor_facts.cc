@@ -46,9 +46,7 @@ std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
   }
 }
 
-}  // namespace
-
-Dim tensor_bytes(const dataflow::Analysis& analysis, ValueId value) {
+Dim product_of_extents(const dataflow::Analysis& analysis, ValueId value) {
   DimPool& dims = analysis.facts().dims();
   const Fact& fact = analysis.fact(value);
   const auto bits = element_bits(fact.dtypes);
@@ -58,6 +56,14 @@ Dim tensor_bytes(const dataflow::Analysis& analysis, ValueId value) {
   Dim count = dims.constant(1);
   for (const Dim extent : extents) count = dims.mul(count, extent);
   return *bits % 8 == 0 ? dims.mul(count, dims.constant(*bits / 8)) : dims.ceil_div(count, dims.constant(8 / *bits));
+}
+
+}  // namespace
+
+Dim TensorBytes::of(ValueId value) {
+  const auto [at, is_new] = known_.try_emplace(value);
+  if (is_new) at->second = product_of_extents(analysis_, value);
+  return at->second;
 }
 
 std::optional<std::int64_t> known_integer(const dataflow::Analysis& analysis, ValueId value) {
