@@ -11,6 +11,7 @@
 #include <queue>
 #include <random>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -185,13 +186,35 @@ struct Cluster {
   std::uint32_t barrier_line = 0;
 };
 
+// Made where they are met: many launches write a small part each of one large buffer.
+class GlobalCells {
+ public:
+  GlobalCells() = default;
+  GlobalCells(std::size_t count, bool are_initialized)
+      : parts_((count + kInPart - 1) / kInPart), are_initialized_(are_initialized) {}
+  bool empty() const { return parts_.empty(); }
+  Cell& operator[](std::size_t at) {
+    std::unique_ptr<Cell[]>& part = parts_[at / kInPart];
+    if (part == nullptr) {
+      part = std::make_unique<Cell[]>(kInPart);
+      for (Cell& cell : std::span(part.get(), kInPart)) cell.initialized = are_initialized_;
+    }
+    return part[at % kInPart];
+  }
+
+ private:
+  static constexpr std::size_t kInPart = 64;
+  std::vector<std::unique_ptr<Cell[]>> parts_;
+  bool are_initialized_ = false;
+};
+
 struct Buffer {
   unsigned char* data = nullptr;
   std::size_t bytes = 0;
   std::size_t granule = 1;
   Access access = Access::kReadOnly;
   std::string name;
-  std::vector<Cell> cells;
+  GlobalCells cells;
 };
 
 struct Ready {
@@ -578,10 +601,8 @@ void register_buffer(void* data, std::size_t bytes, std::size_t granule, Access 
   buffer->granule = granule;
   buffer->access = access;
   buffer->name = name;
-  if (access != Access::kReadOnly && access != Access::kUntracked) {
-    buffer->cells.resize((bytes + granule - 1) / granule);
-    for (Cell& cell : buffer->cells) cell.initialized = access == Access::kReadWrite;
-  }
+  if (access != Access::kReadOnly && access != Access::kUntracked)
+    buffer->cells = GlobalCells((bytes + granule - 1) / granule, access == Access::kReadWrite);
   machine.buffers.push_back(std::move(buffer));
 }
 

@@ -17,6 +17,7 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::uint64_t kContentsKept = std::uint64_t{1} << 20;  // elements; then facts begin anew
+constexpr std::uint64_t kElementsOfFact = 16;                    // as much memory, of a tensor without elements, too
 constexpr std::size_t kSmallContent = 16;                        // of operands that are data
 
 /// Operands and results by the names that they have in the model.
@@ -335,7 +336,7 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
   }
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
-      if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);
+      if (operand.is_tensor()) contents_ += kElementsOfFact + std::min(operand.tensor().size(), kMaxContent);
     last.operands = facts;
     call.operands = last.operands;
     last.call.clear();

@@ -161,6 +161,24 @@ class RunsAndReportsTest(PromiseTest):
         self.assertEqual(len(lines), 1 + 1000 + 1)
         self.assertEqual(lines[-1], "200 more gradients")
 
+    def test_parts_of_a_large_result_that_kernels_write_one_by_one(self):
+        """The emulator follows the elements that a kernel writes, not all of the result for each part."""
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 800])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [800, 800])
+        joined = helper.make_node("Concat", ["x"] * 800, ["y"], axis=0)
+        self.run_within_promise(model_of([joined], [x], [y]), f"{RUN} --device emulated:0", f"{COMPARE}")
+
+    def test_facts_of_empty_tensors_and_numbers_are_not_kept_for_each_iteration(self):
+        for kind, empty, step, start in (("float", "[1,0]", "Concat<axis=0>(a,e)", "float[1,0] e={}"), ("int64", "", "Add(a,i)", "int64 e={7}")):
+            text = f"""{HEAD}g()=>({kind} y)<int64 n={{600000}},bool t={{1}},{start}>{{
+                y=Loop<body=b(int64 i,bool c,{kind}{empty.replace("1", "K")} a)=>(bool d,{kind} z){{d=Identity(c) z={step}}}>(n,t,e)}}"""
+            path = self.folder / "m.onnxtxt"
+            path.write_text(text)
+            with self.subTest(kind):
+                result = hostile_test.run([*RUN.split(), path])
+                self.assertEqual(result.code, 0, result.errors)
+                self.assertLess(result.memory, 64 << 20)
+
     def test_one_product_of_many_operands(self):
         text = f'{HEAD}g(float[1]x)=>(float y){{y=Einsum<equation="{",".join("i" * 16_000)}->">({",".join("x" * 16_000)})}}'
         self.run_within_promise(text.encode(), RUN, name="m.onnxtxt")
