@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -72,6 +73,13 @@ class Meter {
            heap_steps() + kept_back(heap_steps_allowed()) >= heap_steps_allowed() ||
            most_memory_ + kept_back(memory_allowed_) >= memory_allowed_ ||
            most_heap() + kept_back(memory_allowed_) >= memory_allowed_;
+  }
+  /// The part of its steps, or of the allocations, that has been taken.
+  double share() const {
+    const auto part = [](std::uint64_t taken, std::uint64_t allowed) {
+      return static_cast<double>(taken) / static_cast<double>(allowed);
+    };
+    return std::max(part(steps_, steps_allowed_), part(heap_steps(), heap_steps_allowed()));
   }
   /// What was found may be reported although the search has ended: a quarter of the allowance is kept back until then.
   void begin_reports() {

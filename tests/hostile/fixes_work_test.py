@@ -154,6 +154,40 @@ class FixesWorkTest(PromiseTest):
         for text in (lists, shapes):
             self.assertIn("1 error" if text is lists else "2 errors", self.work((HEADER + text).encode(), "m.onnxtxt", ["check"], ["fix", "--unsafe", "--diff"], codes=VERDICT)[0])
 
+    def test_what_could_not_be_examined_after_fixes_is_not_clean(self):
+        """Each round brings the next sum of a chain to light, and reading bodies within bodies takes most of what all rounds may cost."""
+        sums = "".join(f"k{i + 1}=Add(k{i},i)\n" for i in range(20))
+        body = "# c\n" * 14_500 + "r=Abs(k0)\n"
+        for depth in range(62):
+            body = f"o{depth}=If(c)<then_branch=t()=>({f'o{depth - 1}' if depth else 'r'}){{{body}}},else_branch=e()=>(s){{s=Abs(k0)}}>\n"
+        text = f'<ir_version:10,opset_import:["":21]>\ng(float[N] k0,int64[N] i,bool c)=>(y,z){{\n{sums}z=Abs(k20)\n{body}y=Abs(o61)\n}}'
+        self.assertLess(len(text), 1 << 16)
+        (self.folder / "m.onnxtxt").write_text(text)
+        fixed = run(["fix", "--unsafe", "-o", self.folder / "fixed.onnxtxt", self.folder / "m.onnxtxt"])
+        self.assert_kept(fixed, len(text), codes=(FINDINGS,))
+        self.assertRegex(fixed.output.decode(), r"left: error \[TL-D\d+ mixed-operand-dtypes\](?s:.*)1 finding more can be fixed in a second run")
+        self.assertNotIn(b"only a part was examined", fixed.output)
+        again = run(["fix", "--unsafe", "-o", self.folder / "all.onnxtxt", self.folder / "fixed.onnxtxt"])
+        self.assertIn(b"fixed mixed-operand-dtypes", again.output)
+
+    def test_a_fixed_model_that_needs_more_than_its_allowance_is_not_clean(self):
+        loops, last = "", "c0"
+        for depth in range(5):
+            carried = "x" if depth == 4 else f"c{depth + 1}"
+            loops = f"w{depth}=Loop<body=b(i{depth},q{depth},c{depth})=>(k{depth},v{depth}){{{loops}k{depth}=Identity(q{depth})v{depth}=Concat<axis=0>({last},y)}}>(t,,{carried})"
+            last = f"w{depth}"
+        branches = f"then_branch=b()=>(w4){{{loops}}},else_branch=b()=>(p){{p=Identity(x)}}"
+        unsorted = "l=Greater(s,h)s=ReduceSum<keepdims=0>(x)"
+        text = f'<ir_version:8,opset_import:["":17]>g(float[N]x,float[M]y)=>(float[P]o)<int64 t={{16}},float h={{1e30}}>{{{unsorted} o=If(l)<{branches}>}}'
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        fixed = run(["fix", "--diff", path])
+        self.assert_kept(fixed, len(text), codes=(FINDINGS,))
+        self.assertRegex(fixed.output, rb"fixed (?s:.*)only a part was examined")
+        self.assertNotIn(b"left: ", fixed.output)
+        (self.folder / "tensorlint.toml").write_text('fail-on = "never"\n')
+        self.assertEqual(run(["fix", "--diff", path]).code, CLEAN)
+
 
 if __name__ == "__main__":
     unittest.main()
