@@ -8,6 +8,7 @@
 
 #include "analyzer/findings/fingerprint.h"
 #include "base/escape.h"
+#include "base/json_stream.h"
 #include "base/version.h"
 
 namespace tensorlint::reports {
@@ -142,50 +143,6 @@ Json to_json(const findings::InputReport& input, bool timings) {
   }
   return json;
 }
-
-/// An object that is written member by member, and its lists element by element: a library's document of all findings
-/// takes several times the memory of its text.
-class JsonStream {
- public:
-  explicit JsonStream(const TextSink& out) : out_(out) { out_("{"); }
-
-  void member(std::string_view name, const Json& value) {
-    begin(name);
-    out_(indented(value, 2));
-  }
-  void begin_list(std::string_view name) {
-    begin(name);
-    out_("[");
-    is_first_element_ = true;
-  }
-  void element(const Json& value) {
-    out_(is_first_element_ ? "\n    " : ",\n    ");
-    out_(indented(value, 4));
-    is_first_element_ = false;
-  }
-  void end_list() { out_(is_first_element_ ? "]" : "\n  ]"); }
-  void end() { out_("\n}\n"); }
-
- private:
-  void begin(std::string_view name) {
-    out_(fmt::format("{}\n  \"{}\": ", is_first_member_ ? "" : ",", name));
-    is_first_member_ = false;
-  }
-
-  static std::string indented(const Json& value, std::size_t blanks) {
-    const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
-    std::string indented;
-    indented.reserve(text.size());
-    for (const char c : text) {
-      indented += c;
-      if (c == '\n') indented.append(blanks, ' ');
-    }
-    return indented;
-  }
-
-  const TextSink& out_;
-  bool is_first_member_ = true, is_first_element_ = true;
-};
 
 }  // namespace
 

@@ -64,7 +64,8 @@ std::vector<std::string_view> known_names(bool functions) {
 }
 
 std::optional<std::string> unknown_name(std::string_view kind, std::string_view word, bool functions) {
-  const std::vector<std::string_view> names = known_names(functions);
+  static const std::vector<std::string_view> kFunctions = known_names(true), kOperators = known_names(false);
+  const std::vector<std::string_view>& names = functions ? kFunctions : kOperators;
   if (std::ranges::binary_search(names, word)) return std::nullopt;
   return fmt::format("there is no {} {}{}", kind, quoted_for_people(word), did_you_mean(word, names));
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/json_stream.h"
 #include "base/lines.h"
 #include "base/version.h"
 #include "runtime/compare/report_facts.h"
@@ -108,31 +109,36 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
   return facts.next.empty() ? text : text + facts.next + '\n';
 }
 
-std::string json_report(const Comparison& comparison, const ReportedModel& reported) {
+void json_report(const Comparison& comparison, const ReportedModel& reported, const TextSink& out) {
   const Model& model = reported.model;
-  Json json{{"schema", 1},
-            {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
-            {"verdict", to_text(comparison.verdict())},
-            {"first", nullptr}};
+  JsonStream document(out);
+  document.member("schema", 1);
+  document.member("tool", {{"name", "tensorlint"}, {"version", kVersion}});
+  document.member("verdict", to_text(comparison.verdict()));
+  Json found(nullptr);
   if (comparison.first < comparison.results.size()) {
     const NodeResult& first = comparison.results[comparison.first];
-    json["first"] = {{"node", escape_identifier(model.label(first.node))},
-                     {"op", escape_identifier(op_of(model, first.node))},
-                     {"value", escape_identifier(model.name_of(first.value))},
-                     {"file", location_json(reported, first.node, "file")},
-                     {"line", location_json(reported, first.node, "line")},
-                     {"cause", first.cause.empty() ? Json(nullptr) : Json(first.cause)}};
+    found = {{"node", escape_identifier(model.label(first.node))},
+             {"op", escape_identifier(op_of(model, first.node))},
+             {"value", escape_identifier(model.name_of(first.value))},
+             {"file", location_json(reported, first.node, "file")},
+             {"line", location_json(reported, first.node, "line")},
+             {"cause", first.cause.empty() ? Json(nullptr) : Json(first.cause)}};
   }
-  json["nodes"] = Json::array();
-  for (const NodeResult& result : comparison.results) json["nodes"].push_back(node_json(result, reported));
-  json["skipped"] = Json::array();
+  document.member("first", found);
+  document.begin_list("nodes");
+  for (const NodeResult& result : comparison.results) document.element(node_json(result, reported));
+  document.end_list();
+  document.begin_list("skipped");
   for (const Skipped& skipped : comparison.skipped)
-    json["skipped"].push_back({{"node", escape_identifier(model.label(skipped.node))},
-                               {"op", escape_identifier(op_of(model, skipped.node))},
-                               {"reason", escape_identifier(reason_of(model, skipped))}});
-  json["notes"] = Json::array();
-  for (const std::string& note : comparison.notes) json["notes"].push_back(escape_identifier(note));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+    document.element({{"node", escape_identifier(model.label(skipped.node))},
+                      {"op", escape_identifier(op_of(model, skipped.node))},
+                      {"reason", escape_identifier(reason_of(model, skipped))}});
+  document.end_list();
+  document.begin_list("notes");
+  for (const std::string& note : comparison.notes) document.element(escape_identifier(note));
+  document.end_list();
+  document.end();
 }
 
 }  // namespace tensorlint::compare

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/output.h"
 #include "runtime/compare/comparison.h"
 
 namespace tensorlint::compare {
@@ -38,6 +39,6 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
 /// A page by itself: the same with plots, and the figures of all values.
 std::string html_report(const Comparison& comparison, const ReportedModel& reported);
 /// docs/schema/compare.schema.json; with a newline at its end.
-std::string json_report(const Comparison& comparison, const ReportedModel& reported);
+void json_report(const Comparison& comparison, const ReportedModel& reported, const TextSink& out);
 
 }  // namespace tensorlint::compare

@@ -171,14 +171,16 @@ int compare_model(const CompareArguments& arguments) {
                   .contract = contract_name(arguments.contract),
                   .is_chained = arguments.is_chained,
                   .reproduction = comparison->reproduction ? arguments.reproduce : ""}};
-  const std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
-                           : arguments.format == "html" ? compare::html_report(*comparison, reported)
-                                                        : compare::text_report(*comparison, reported);
+  const auto report = [&](const TextSink& out) {
+    if (arguments.format == "json") return compare::json_report(*comparison, reported, out);
+    out(arguments.format == "html" ? compare::html_report(*comparison, reported)
+                                   : compare::text_report(*comparison, reported));
+  };
   if (comparison->reproduction) {
     const auto failed = compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce);
     if (failed) return refuse(fmt::format("--reproduce: {}", failed->message));
   }
-  const auto failed = arguments.output.empty() ? write_stdout(text) : write_file(arguments.output, text);
+  const auto failed = arguments.output.empty() ? write_stdout(report) : write_file(arguments.output, report);
   if (failed) return refuse(failed->message);
   return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;
 }

@@ -1,5 +1,6 @@
 """What `run` and `compare` do beside computing: they show and write outputs, hand on sequences, call functions, and know where nodes were written."""
 
+import itertools
 import unittest
 
 import hostile_test
@@ -167,6 +168,16 @@ class RunsAndReportsTest(PromiseTest):
         y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [800, 800])
         joined = helper.make_node("Concat", ["x"] * 800, ["y"], axis=0)
         self.run_within_promise(model_of([joined], [x], [y]), f"{RUN} --device emulated:0", f"{COMPARE}")
+
+    def test_results_that_name_nodes_before_them_and_elements_of_64_axes(self):
+        """The report is written result by result: 29 MB of JSON, and some 200 MB as one document."""
+        names = some_names(5800, without=set("x"))
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [len(names)] + [1] * 63)
+        way = ["x", *(f"{i}." for i in range(16))]
+        nodes = [helper.make_node("Neg", [a], [b], name="\1" * 50 + b) for a, b in itertools.pairwise(way)]
+        outputs = [ValueInfoProto(name=name) for name in names]
+        content = model_of([*nodes, helper.make_node("Split", way[-1:], names, axis=0)], [x], outputs)
+        self.run_within_promise(content, f"{COMPARE} --format json")
 
     def test_facts_of_empty_tensors_and_numbers_are_not_kept_for_each_iteration(self):
         for kind, empty, step, start in (("float", "[1,0]", "Concat<axis=0>(a,e)", "float[1,0] e={}"), ("int64", "", "Add(a,i)", "int64 e={7}")):

@@ -66,6 +66,30 @@ class RunTest(unittest.TestCase):
         right = self.run_model(model, "--inputs", self.array("x", np.zeros(4, np.float32)), "--check-facts")
         self.assertIn("every value lies inside its fact", right.stdout)
 
+    def test_facts_hold_of_infinities_and_negative_zeros(self) -> None:
+        infinity, numbers = float("inf"), np.array([-1, -0.0, 0, 1], np.float32)
+        cases: tuple[tuple[str, list, dict[str, float]], ...] = (
+            ("ReduceMean", [np.array([infinity, -infinity], np.float32)], {}),
+            ("Pow", [numbers[1:], np.float32(-1)], {}),
+            ("Pow", [numbers[1:], np.int64(-3)], {}),
+            ("HardSigmoid", [numbers], {"alpha": infinity}),
+            ("Selu", [numbers], {"alpha": infinity}),
+            ("Selu", [numbers], {"gamma": infinity}),
+            ("Celu", [numbers], {"alpha": infinity}),
+            ("Elu", [numbers], {"alpha": infinity}),
+            ("LeakyRelu", [numbers], {"alpha": infinity}),
+            ("Swish", [numbers], {"alpha": infinity}),
+        )
+        for op, operands, attributes in cases:
+            constants = [numpy_helper.from_array(np.asarray(value), f"c{i}") for i, value in enumerate(operands)]
+            node = onnx.helper.make_node(op, [constant.name for constant in constants], ["y"], **attributes)
+            graph = onnx.helper.make_graph([node], "g", [], [onnx.ValueInfoProto(name="y")], constants)
+            path = self.folder / "m.onnx"
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 24)], ir_version=11), path)
+            with self.subTest(node):
+                result = self.run_model(str(path), "--check-facts")
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_facts_do_not_hold_after_a_default_of_another_shape(self) -> None:
         model = self.model(HEAD + "g (float[N, 8] x) => (y) <float[2, 3] x = {1, 2, 3, 4, 5, 6}> { y = Identity (x) }\n")
         self.assertEqual(self.run_model(model).returncode, 2)

@@ -23,8 +23,9 @@ class NarrowSumWraps : public Rule {
       if (!a.present() || !b.present() || !a.fact().dtypes.proves(narrow) || !b.fact().dtypes.proves(narrow) ||
           !is_quantized(expressions, a.value()) || !is_quantized(expressions, b.value()))
         return;
+      const auto dtype = a.fact().dtypes.single();  // not where a zero point's is not known
       out.report(call.id(), fmt::format("{} of {} and {} in {}: what is beyond its range wraps around", call.op_name(),
-                                        a.name(), b.name(), to_text(*a.fact().dtypes.single())))
+                                        a.name(), b.name(), dtype ? to_text(*dtype) : "int8 or uint8"))
           .fix("compute with floating-point numbers: DequantizeLinear first, QuantizeLinear afterwards");
     });
   }

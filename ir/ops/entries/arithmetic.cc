@@ -173,13 +173,17 @@ void pow(Inference& in) {
   if (in.operand(0).dtypes == in.operand(1).dtypes) follow_integers<power>(in);
   const Content* exponents = content_of(in, 1);
   if (exponents == nullptr || !in.operand(0).dtypes.proves(DTypeSet::floats())) return;
-  const auto even = [](double value) { return std::fmod(value, 2.0) == 0; };
-  const bool all_even = std::all_of(exponents->floats.begin(), exponents->floats.end(), even) &&
-                        std::all_of(exponents->integers.begin(), exponents->integers.end(), [&](Dim dim) {
-                          const auto value = in.dims().as_constant(dim);
-                          return value && *value % 2 == 0;
-                        });
-  if (all_even || in.operand(0).range.lo >= 0) in.set_range(0, {0, HUGE_VAL, true});
+  const auto all_are = [&](const auto& condition) {
+    return std::ranges::all_of(exponents->floats, condition) && std::ranges::all_of(exponents->integers, [&](Dim dim) {
+             const auto value = in.dims().as_constant(dim);
+             return value && condition(static_cast<double>(*value));
+           });
+  };
+  const auto is_even = [](double value) { return std::fmod(value, 2.0) == 0; };
+  // -0.0 to the power of -1, -3, ... is minus infinity.
+  const auto keeps_zeros = [](double value) { return value >= 0 || std::fabs(std::fmod(value, 2.0)) != 1; };
+  const double least = in.operand(0).range.lo;
+  if (least > 0 || (least == 0 && all_are(keeps_zeros)) || all_are(is_even)) in.set_range(0, {0, HUGE_VAL, true});
 }
 
 /// Shape of a variadic operator.

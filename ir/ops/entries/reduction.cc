@@ -70,6 +70,13 @@ void reduce_to_hull(Inference& in) {
   if (no_empty_axis(in)) in.set_range(0, in.operand("data").range);
 }
 
+void reduce_to_mean(Inference& in) {
+  reduce_shape(in);
+  Range range = in.operand("data").range;
+  range.nan = range.nan || (range.lo == -HUGE_VAL && range.hi == HUGE_VAL);  // of infinities of both signs
+  if (no_empty_axis(in)) in.set_range(0, range);
+}
+
 void reduce_to_nonnegative(Inference& in) {
   reduce_shape(in);
   const bool floats = in.operand("data").dtypes.proves(DTypeSet::floats());
@@ -87,7 +94,7 @@ OpEntry reduction(std::string_view name, InferFunction function) {
 
 const RegisterOps kRegisterReduction{
     reduction("ReduceSum", reduce_shape).computes(Opcode::kReduceSum),
-    reduction("ReduceMean", reduce_to_hull).computes(Opcode::kReduceMean),
+    reduction("ReduceMean", reduce_to_mean).computes(Opcode::kReduceMean),
     reduction("ReduceMax", reduce_to_hull).computes(Opcode::kReduceMax),
     reduction("ReduceMin", reduce_to_hull).computes(Opcode::kReduceMin),
     reduction("ReduceProd", reduce_shape),

@@ -232,6 +232,9 @@ void abs(Inference& in) {
   in.set_elements(0, std::move(elements));
 }
 
+/// Infinity times 0 is NaN, where the ends of a range do not show it.
+bool is_factor(double parameter) { return parameter > 0 && std::isfinite(parameter); }
+
 /// A function that rises, with a parameter: its range from the operand's.
 template <typename Rising>
 void rising(Inference& in, bool rises, double lowest, double highest, Rising function) {
@@ -245,28 +248,28 @@ void rising(Inference& in, bool rises, double lowest, double highest, Rising fun
 
 void leaky_relu(Inference& in) {
   const double alpha = in.float_attribute("alpha", 0.01F);
-  rising(in, alpha > 0, -kInf, kInf, [=](double x) { return x < 0 ? alpha * x : x; });
+  rising(in, is_factor(alpha), -kInf, kInf, [=](double x) { return x < 0 ? alpha * x : x; });
 }
 
 void elu(Inference& in) {
   const double alpha = in.float_attribute("alpha", 1);
-  rising(in, alpha > 0, -kInf, kInf, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+  rising(in, is_factor(alpha), -kInf, kInf, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
 }
 
 void celu(Inference& in) {
   const double alpha = in.float_attribute("alpha", 1);
-  rising(in, alpha > 0, -kInf, kInf, [=](double x) { return x < 0 ? alpha * std::expm1(x / alpha) : x; });
+  rising(in, is_factor(alpha), -kInf, kInf, [=](double x) { return x < 0 ? alpha * std::expm1(x / alpha) : x; });
 }
 
 void selu(Inference& in) {
   const double alpha = in.float_attribute("alpha", 1.67326319F), gamma = in.float_attribute("gamma", 1.05070102F);
-  rising(in, alpha > 0 && gamma > 0, -kInf, kInf,
+  rising(in, is_factor(alpha) && is_factor(gamma), -kInf, kInf,
          [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
 }
 
 void hard_sigmoid(Inference& in) {
   const double alpha = in.float_attribute("alpha", 0.2F), beta = in.float_attribute("beta", 0.5F);
-  rising(in, alpha > 0, 0, 1, [=](double x) { return std::clamp(alpha * x + beta, 0.0, 1.0); });
+  rising(in, is_factor(alpha), 0, 1, [=](double x) { return std::clamp(alpha * x + beta, 0.0, 1.0); });
 }
 
 /// Gates x * g(x) with g from 0 to 1 rising: from a small negative minimum up to x itself. Infinity times 0 is NaN.
@@ -290,7 +293,7 @@ void hard_swish(Inference& in) { gate(in, -0.38); }  // minimum -0.375
 
 void swish(Inference& in) {
   const double alpha = in.float_attribute("alpha", 1);
-  if (alpha > 0) {
+  if (is_factor(alpha)) {
     gate(in, -0.29 / alpha);  // minimum -0.27846 / alpha
   } else {
     unary_shape(in);
