@@ -57,14 +57,14 @@ std::string locations_of(const Model& model, const std::string& source_root) {
 
 /// What is known of the model before anything runs.
 struct Known {
-  std::string locations;    ///< where its nodes were written
-  bool is_partial = false;  ///< CheckedModel::is_partial
+  std::string locations;      ///< where its nodes were written
+  bool is_expensive = false;  ///< CheckedModel::is_expensive
 };
 
 /// Refuses a model with errors, unless they are ignored.
 int learn(const std::string& path, const CompareOptions& options, Known& known) {
   const auto use = [&](const CheckedModel& checked) {
-    known = {locations_of(checked.model, options.settings.source_root), checked.is_partial};
+    known = {locations_of(checked.model, options.settings.source_root), checked.is_expensive};
   };
   if (!options.force) return refuse_errors(path, options.settings, use);
   if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
@@ -104,7 +104,7 @@ int refuse_values(const std::string& path, const CompareOptions& options, const 
 int start_comparison(const std::string& path, const std::string& values, const Known& known,
                      const CompareOptions& options, const TimeLimit& limit) {
   Arguments arguments = comparison(path, values, options, limit);
-  arguments.add_flag("partial", known.is_partial);
+  arguments.add_flag("expensive", known.is_expensive);
   const Descriptor lines = memory_file(known.locations, Inherited::kYes);
   if (lines.ok()) arguments.add("locations", fmt::format("{}", lines.number()));
   return start_runtime(arguments.take());
@@ -116,7 +116,7 @@ int compare_with_device(const std::string& path, const Known& known, CompareOpti
   if (options.contract.empty()) options.contract = "tensorlint-cuda";
   Arguments run({"--command=compare", fmt::format("--model={}", path)});
   run.add_flag("text", is_text_model(path));
-  run.add_flag("partial", known.is_partial);
+  run.add_flag("expensive", known.is_expensive);
   run.add_each("inputs", options.inputs);
   run.add("seed", options.seed);
   run.add("device", options.against);

@@ -36,7 +36,7 @@ Result<std::string> errors_of(const std::string& path, const SettingsOptions& op
     text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_display(finding.message, 2000));
   }
   if (errors == 0) {
-    use({pipeline->model(), results.is_partial});
+    use({pipeline->model(), dataflow::Allowances::is_expensive(pipeline->results().meter())});
     return text;
   }
   if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);

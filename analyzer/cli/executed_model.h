@@ -13,7 +13,7 @@ namespace tensorlint::cli {
 /// A model before it is executed.
 struct CheckedModel {
   const Model& model;
-  bool is_partial = false;  ///< the check spent its allowance
+  bool is_expensive = false;  ///< the check was: dataflow::Allowances
 };
 
 /// Models with errors are not executed: says the first few and returns kExitNotChecked; kExitClean where there are

@@ -21,11 +21,11 @@ struct RunOptions {
   SettingsOptions settings;
 };
 
-std::vector<std::string> arguments_of(const std::string& path, bool is_partial, const RunOptions& options,
+std::vector<std::string> arguments_of(const std::string& path, bool is_expensive, const RunOptions& options,
                                       const TimeLimit& limit) {
   Arguments arguments({fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
-  arguments.add_flag("partial", is_partial);
+  arguments.add_flag("expensive", is_expensive);
   arguments.add_each("inputs", options.inputs);
   arguments.add_each("dump", options.dump);
   arguments.add("expect", options.expect);
@@ -52,13 +52,13 @@ int run_model(const RunOptions& options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
   if (options.device.empty()) return refuse("`` is not a device: cpu, cuda:N or emulated:N");
-  bool is_partial = false;
+  bool is_expensive = false;
   if (!options.force) {
-    const auto use = [&](const CheckedModel& checked) { is_partial = checked.is_partial; };
+    const auto use = [&](const CheckedModel& checked) { is_expensive = checked.is_expensive; };
     const int refused = limit.within([&] { return refuse_errors(path, options.settings, use); });
     if (refused != kExitClean) return refused;
   }
-  return start_runtime(arguments_of(path, is_partial, options, limit));
+  return start_runtime(arguments_of(path, is_expensive, options, limit));
 }
 
 class Run : public Command {

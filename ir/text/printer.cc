@@ -203,12 +203,13 @@ class Printer {
       typed(model_.value(self.inputs[i]));
     }
     out_ += ") => (";
+    std::unordered_set<ValueId> with_type;  // an output that is listed again has said its type
     for (std::size_t i = 0; i < self.outputs.size(); ++i) {
       if (i != 0) out_ += ", ";
       const Value& value = model_.value(self.outputs[i]);
       if (self.outputs[i] == ValueId::kAbsent)
         out_ += "\"\"";
-      else if (value.graph != id)
+      else if (value.graph != id || !with_type.insert(self.outputs[i]).second)
         out_ += text::value_word(model_.text(value.name));
       else
         typed(value);

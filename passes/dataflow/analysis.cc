@@ -9,9 +9,9 @@ std::shared_ptr<Meter> meter_of(const Model& model) {
 }
 
 std::shared_ptr<Meter> Allowances::next() {
-  is_spent_ = is_spent_ || (last_ != nullptr && last_->is_partial());
-  const bool is_small = is_spent_ && model_.input_bytes != 0;
-  const auto meter = is_small ? std::make_shared<Meter>(model_.input_bytes, kPartOnceSpent) : meter_of(model_);
+  is_expensive_ = is_expensive_ || (last_ != nullptr && is_expensive(*last_));
+  const bool is_small = is_expensive_ && model_.input_bytes != 0;
+  const auto meter = is_small ? std::make_shared<Meter>(model_.input_bytes, kPartOnceExpensive) : meter_of(model_);
   last_ = meter;
   return meter;
 }

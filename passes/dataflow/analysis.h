@@ -45,19 +45,22 @@ struct AnalysisOptions {
 std::shared_ptr<Meter> meter_of(const Model& model);
 
 /// The meters of the analyses that a run makes of one model, each with other inputs. They stop adding up once one of
-/// them spent its allowance: what the next ones find is partial as well, and they get a small part.
+/// them was expensive: the next ones would be as well, and get a small part.
 class Allowances {
  public:
-  /// `is_spent`: the check that came first spent its allowance. The model outlives it.
-  explicit Allowances(const Model& model, bool is_spent = false) : model_(model), is_spent_(is_spent) {}
+  /// `is_expensive`: the check that came first was. The model outlives it.
+  explicit Allowances(const Model& model, bool is_expensive = false) : model_(model), is_expensive_(is_expensive) {}
   Allowances(const Allowances&) = delete;
   Allowances& operator=(const Allowances&) = delete;
   std::shared_ptr<Meter> next();
+  /// It took a part of the allowance of which five, as many as `compare` may make, are more than one. Ordinary models
+  /// take less than a tenth.
+  static bool is_expensive(const Meter& meter) { return meter.is_partial() || meter.share() > 0.3; }
 
  private:
-  static constexpr std::uint64_t kPartOnceSpent = 16;
+  static constexpr std::uint64_t kPartOnceExpensive = 16;
   const Model& model_;
-  bool is_spent_;
+  bool is_expensive_;
   std::shared_ptr<const Meter> last_;
 };
 

@@ -88,7 +88,7 @@ class Walk {
         memory_(memory),
         analysis_(dataflow::analyse(model, dataflow::options_with(options.allowances))),
         dtypes_(dtypes_of(model, analysis_)),
-        reference_(model, memory, contract, dtypes_),
+        reference_(model, memory, contract, dtypes_, options.allowances),
         storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)) {}
 
   Result<Comparison> run(std::vector<HostValue> inputs) {

@@ -109,13 +109,14 @@ HostValue as_declared(const HostValue& value, DType dtype, runtime::Memory& memo
 }
 
 NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
-                             const IdVector<ValueId, DType>& dtypes)
+                             const IdVector<ValueId, DType>& dtypes, dataflow::Allowances* allowances)
     : model_(model),
       memory_(memory),
       contract_(contract),
       dtypes_(dtypes),
       interpreter_(model, memory,
-                   {.observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); }}) {
+                   {.observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); },
+                    .allowances = allowances}) {
   std::set<std::pair<NodeId, ValueId>> seen;
   const auto read = [&](NodeId user, ValueId value) {
     if (value == ValueId::kAbsent || model.value(value).graph != GraphId::kMain) return;

@@ -59,9 +59,10 @@ struct ReferenceOptions {
 /// Computes nodes of the main graph one by one from operands that it is given.
 class NodeReference {
  public:
-  /// `dtypes`: of the values in the model; kUndefined where that is not known. All outlive this.
+  /// `dtypes`: of the values in the model; kUndefined where that is not known. `allowances`: as of InterpreterOptions.
+  /// All outlive this.
   NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
-                const IdVector<ValueId, DType>& dtypes);
+                const IdVector<ValueId, DType>& dtypes, dataflow::Allowances* allowances);
 
   /// Values that the node reads: operands, and what its bodies capture.
   std::span<const ValueId> reads(NodeId node) const;

@@ -48,7 +48,10 @@ class Executor {
   void set_with_cublaslt(bool with_cublaslt) { with_cublaslt_ = with_cublaslt; }
 
   /// Before the first run: of the analyses that plans are made of; without it each has a meter of its own.
-  void set_allowances(dataflow::Allowances& allowances) { allowances_ = &allowances; }
+  void set_allowances(dataflow::Allowances& allowances) {
+    allowances_ = &allowances;
+    interpreter_.set_allowances(allowances);
+  }
 
   std::span<Device* const> devices() const { return devices_; }
   /// Of the last run.

@@ -17,6 +17,7 @@ Interpreter::Interpreter(const Model& model, Memory& memory, InterpreterOptions 
 Interpreter::~Interpreter() = default;
 
 Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
+void Interpreter::set_allowances(dataflow::Allowances& allowances) { impl_->set_allowances(allowances); }
 void Interpreter::hold(ValueId value, HostValue held) { impl_->hold(value, std::move(held)); }
 Result<HostValue> Interpreter::held(ValueId value) { return impl_->held(value); }
 Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpose) {

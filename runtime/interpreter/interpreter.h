@@ -56,6 +56,8 @@ class Interpreter {
   /// graph's outputs. Errors name the node: an operand that the operator cannot take, an operator without an
   /// evaluator, a limit.
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
+  /// Before the first run: InterpreterOptions::allowances.
+  void set_allowances(dataflow::Allowances& allowances);
 
   // One node at a time, of the main graph or of one that the options' runner computes, for those who choose what it
   // reads: comparing runs, running on devices.

@@ -93,6 +93,7 @@ class Interpreter::Impl {
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
   Result<double> terms(NodeId node);
   bool is_random() const { return is_random_; }
+  void set_allowances(dataflow::Allowances& allowances) { options_.allowances = &allowances; }
 
   /// A graph's outputs for its inputs, the first `most` of them. Throws RunFault.
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs, std::size_t most = kAllOutputs);

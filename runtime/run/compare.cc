@@ -33,7 +33,7 @@ namespace {
 struct CompareArguments {
   std::string model, against, engine, contract, format = "text", output, locations, reproduce;
   bool is_text = false, is_chained = false;
-  bool is_partial = false;    ///< the check that came first spent its allowance
+  bool is_expensive = false;  ///< the check that came first was
   bool only_options = false;  ///< to say what is wrong with them
   InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
   std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
@@ -53,7 +53,7 @@ constexpr OptionForm kCompareForms[] = {
 bool set(CompareArguments& to, std::string_view name, std::string_view value) {
   if (name == "model") return to.model = value, true;
   if (name == "text") return to.is_text = true;
-  if (name == "partial") return to.is_partial = true;
+  if (name == "expensive") return to.is_expensive = true;
   if (name == "inputs") return to.inputs.inputs.emplace_back(value), true;
   if (name == "seed") return read_number(value, to.inputs.seed.emplace());
   if (name == "against") return to.against = value, true;
@@ -145,7 +145,7 @@ int compare_model(const CompareArguments& arguments) {
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
   Memory memory(arguments.window, "--window");
-  dataflow::Allowances allowances(model, arguments.is_partial);
+  dataflow::Allowances allowances(model, arguments.is_expensive);
   Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, allowances, memory);
   if (!inputs) return refuse(inputs.error().message);
   const Result<compare::RecordedValues> recorded = compare::RecordedValues::open(arguments.against, model);
@@ -176,11 +176,14 @@ int compare_model(const CompareArguments& arguments) {
     out(arguments.format == "html" ? compare::html_report(*comparison, reported)
                                    : compare::text_report(*comparison, reported));
   };
+  std::string text;
   if (comparison->reproduction) {
+    text = text_of(report);  // before the model is given away
     const auto failed = compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce);
     if (failed) return refuse(fmt::format("--reproduce: {}", failed->message));
   }
-  const auto failed = arguments.output.empty() ? write_stdout(report) : write_file(arguments.output, report);
+  const auto output = [&](const TextSink& out) { comparison->reproduction ? out(text) : report(out); };
+  const auto failed = arguments.output.empty() ? write_stdout(output) : write_file(arguments.output, output);
   if (failed) return refuse(failed->message);
   return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;
 }

@@ -296,7 +296,7 @@ Result<int> run_model(const RunArguments& arguments) {
   const Result<std::vector<std::unique_ptr<Device>>> devices = open_devices(arguments);
   if (!devices) return devices.error();
   Memory memory(arguments.memory_limit, arguments.memory_option());
-  dataflow::Allowances allowances(model, arguments.is_partial);
+  dataflow::Allowances allowances(model, arguments.is_expensive);
   const Result<std::vector<HostValue>> inputs =
       read_inputs(model, {arguments.inputs, arguments.seed}, allowances, memory);
   if (!inputs) return inputs.error();

@@ -33,7 +33,7 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "command") return to.command = value, value == "run" || value == "compare";
   if (name == "model") return to.model = value, true;
   if (name == "text") return to.is_text = true;
-  if (name == "partial") return to.is_partial = true;
+  if (name == "expensive") return to.is_expensive = true;
   if (name == "inputs") return to.inputs.emplace_back(value), true;
   if (name == "dump") return to.dump.emplace_back(value), true;
   if (name == "expect") return to.expect = value, true;

@@ -26,7 +26,7 @@ struct RunArguments {
   std::string command = "run";  ///< or compare, for which it runs: messages name the command and its options
   std::string model;
   bool is_text = false;
-  bool is_partial = false;                 ///< the check that came first spent its allowance
+  bool is_expensive = false;               ///< the check that came first was
   std::vector<std::string> inputs, dump;   ///< inputs: folders and NAME=FILE
   std::string expect, outputs;             ///< folders; empty: not given
   std::string record;                      ///< a folder for the outputs as compare::RecordedValues reads them

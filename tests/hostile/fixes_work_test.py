@@ -154,6 +154,17 @@ class FixesWorkTest(PromiseTest):
         for text in (lists, shapes):
             self.assertIn("1 error" if text is lists else "2 errors", self.work((HEADER + text).encode(), "m.onnxtxt", ["check"], ["fix", "--unsafe", "--diff"], codes=VERDICT)[0])
 
+    def test_the_diff_of_a_wide_type_of_an_output_that_is_listed_many_times(self):
+        """13 s and 2 GiB where each listing has the type."""
+        dims, again = ",".join("?" * 15_000), ",y" * 15_000
+        heads = {
+            "graph": f"g(float[N] x,int64[N] k)=>(float[{dims}] y{again}){{y=Add(x,k)}}",
+            "body": f"g(float[N] x,int64[N] k,bool c)=>(z){{z=If(c)<then_branch=t()=>(float[{dims}] y{again}){{y=Add(x,k)}},else_branch=e()=>(z){{z=Abs(x)}}>}}",
+        }
+        for kind, graph in heads.items():
+            with self.subTest(kind):
+                self.run_within_promise(f'<ir_version:10,opset_import:["":21]>\n{graph}'.encode(), "fix --unsafe --diff", name="m.onnxtxt")
+
     def test_what_could_not_be_examined_after_fixes_is_not_clean(self):
         """Each round brings the next sum of a chain to light, and reading bodies within bodies takes most of what all rounds may cost."""
         sums = "".join(f"k{i + 1}=Add(k{i},i)\n" for i in range(20))

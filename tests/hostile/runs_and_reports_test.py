@@ -1,6 +1,7 @@
 """What `run` and `compare` do beside computing: they show and write outputs, hand on sequences, call functions, and know where nodes were written."""
 
 import itertools
+import json
 import unittest
 
 import hostile_test
@@ -134,6 +135,31 @@ class RunsAndReportsTest(PromiseTest):
         for command in (COMPARE, RUN):
             result = hostile_test.run([*command.split(), path])
             self.assert_kept(result, len(text), codes=(0,), seconds=0.7)
+
+    def test_stages_that_each_take_most_of_their_allowance(self):
+        """Six analyses: the check, and those for inputs, the plan, what is compared, and in two interpreters what no iteration gives."""
+        steps, last = "", "c2"
+        for i in range(18):
+            branches = f"then_branch=t()=>(y){{y=Add({last},i0)}},else_branch=f()=>(d){{d=Sub({last},i1)}}"
+            steps += f"l{i}=Less({last},i2)a{i}=If(l{i})<{branches}>"
+            last = f"a{i}"
+        nested = f"{steps}v2=Identity({last})"
+        for depth in (2, 1, 0):
+            nested = f"Loop<body=b(i{depth},q{depth},c{depth})=>(k{depth},v{depth}){{{nested}k{depth}=Identity(q{depth})}}>(t,,{f'c{depth - 1}' if depth else 'e'})"
+            nested = f"v{depth - 1}={nested}" if depth else f"w={nested}"
+        never = "m=Cast<to=7>(l)z=Loop<body=b(i,q)=>(k,r){k=Identity(q)r=Relu(x)}>(m,\"\")"
+        branches = f"then_branch=b()=>(u){{{nested}u=Cast<to=1>(w)}},else_branch=b()=>(p){{p=Identity(s)}}"
+        text = f"{HEAD}g(float[N]x)=>(float o,int64[K]j)<int64 t={{16}},int64 e={{0}},float h={{1e30}}>{{s=ReduceSum<keepdims=0>(x)l=Greater(s,h){never}j=Shape(z)o=If(l)<{branches}>}}"
+        text = f"#{' ' * (LARGEST - len(text) - 2)}\n{text}"
+        path = self.folder / "m.onnxtxt"
+        path.write_text(text)
+        checked = hostile_test.run(["check", "-q", "--timings", "--format", "json", path])
+        self.assertNotIn(b"only a part was examined", checked.output)
+        work = json.loads(checked.output)["inputs"][0]["work"]
+        self.assertGreater(work["steps"], 0.3 * work["steps_allowed"])
+        for command in (COMPARE, f"{COMPARE} --chained", f"{RUN} --device emulated:0", f"{RUN} --check-facts"):
+            with self.subTest(command):
+                self.assert_kept(hostile_test.run([*command.split(), path]), len(text), codes=(0,), seconds=0.45)
 
     def test_a_pattern_is_compiled_once_for_many_calls(self):
         """0.13 s each; a program of 8 MiB took several times as much of memory."""

@@ -74,17 +74,20 @@ TEST(MeteredAnalysis, ForgetsTheBodiesOfALoopThatItDoesNotFollow) {
   EXPECT_EQ(part.fact("v"), "unknown");
 }
 
-TEST(Allowances, AreSmallOnceOneIsSpent) {
+TEST(Allowances, AreSmallOnceOneWasExpensive) {
   Model model;
   model.input_bytes = 100;
+  const std::uint64_t all = Meter(100).steps_allowed();
   Allowances allowances(model);
-  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed());
+  const std::shared_ptr<Meter> first = allowances.next();
+  EXPECT_EQ(first->steps_allowed(), all);
+  first->charge(all / 4);
   const std::shared_ptr<Meter> second = allowances.next();
-  EXPECT_EQ(second->steps_allowed(), Meter(100).steps_allowed());
-  second->charge(second->steps_allowed());
-  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed() / 16);
-  EXPECT_EQ(allowances.next()->steps_allowed(), Meter(100).steps_allowed() / 16);
-  EXPECT_EQ(Allowances(model, true).next()->steps_allowed(), Meter(100).steps_allowed() / 16);
+  EXPECT_EQ(second->steps_allowed(), all);
+  second->charge(all / 3);
+  EXPECT_EQ(allowances.next()->steps_allowed(), all / 16);
+  EXPECT_EQ(allowances.next()->steps_allowed(), all / 16);
+  EXPECT_EQ(Allowances(model, true).next()->steps_allowed(), all / 16);
 }
 
 }  // namespace

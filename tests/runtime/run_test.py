@@ -91,6 +91,12 @@ class RunTest(unittest.TestCase):
                 result = self.run_model(str(path), "--check-facts")
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    def test_facts_hold_of_the_first_selu_whose_constants_have_fewer_digits(self) -> None:
+        for opset in (5, 6):
+            text = f'<ir_version: 8, opset_import: ["" : {opset}]> g () => (float[2] y) <float[2] x = {{-100, 100}}> {{ y = Selu (x) }}'
+            result = self.run_model(self.model(text), "--check-facts")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_facts_do_not_hold_after_a_default_of_another_shape(self) -> None:
         model = self.model(HEAD + "g (float[N, 8] x) => (y) <float[2, 3] x = {1, 2, 3, 4, 5, 6}> { y = Identity (x) }\n")
         self.assertEqual(self.run_model(model).returncode, 2)

@@ -262,7 +262,9 @@ void celu(Inference& in) {
 }
 
 void selu(Inference& in) {
-  const double alpha = in.float_attribute("alpha", 1.67326319F), gamma = in.float_attribute("gamma", 1.05070102F);
+  const bool is_first = in.opset() < 6;  // with fewer digits
+  const double alpha = in.float_attribute("alpha", is_first ? 1.6732F : 1.67326319F),
+               gamma = in.float_attribute("gamma", is_first ? 1.0507F : 1.05070102F);
   rising(in, is_factor(alpha) && is_factor(gamma), -kInf, kInf,
          [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
 }
