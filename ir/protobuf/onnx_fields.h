@@ -8,15 +8,17 @@ namespace tensorlint::wire {
 
 // Field numbers of onnx.proto (IR version 14): those that readers and writers know.
 inline constexpr std::uint32_t kModelIrVersion = 1, kModelProducerName = 2, kModelProducerVersion = 3, kModelGraph = 7,
-                               kModelOpsetImport = 8, kModelMetadata = 14, kModelFunction = 25,
+                               kModelOpsetImport = 8, kModelMetadata = 14, kModelTrainingInfo = 20, kModelFunction = 25,
                                kModelConfiguration = 26;
 inline constexpr std::uint32_t kOpsetDomain = 1, kOpsetVersion = 2;
 inline constexpr std::uint32_t kEntryKey = 1, kEntryValue = 2;
 inline constexpr std::uint32_t kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput = 11,
-                               kGraphOutput = 12, kGraphValueInfo = 13, kGraphSparseInitializer = 15;
+                               kGraphOutput = 12, kGraphValueInfo = 13, kGraphQuantizationAnnotation = 14,
+                               kGraphSparseInitializer = 15, kGraphMetadata = 16;
 inline constexpr std::uint32_t kFunctionName = 1, kFunctionInput = 4, kFunctionOutput = 5, kFunctionAttribute = 6,
                                kFunctionNode = 7, kFunctionOpsetImport = 9, kFunctionDomain = 10,
-                               kFunctionAttributeProto = 11, kFunctionValueInfo = 12, kFunctionOverload = 13;
+                               kFunctionAttributeProto = 11, kFunctionValueInfo = 12, kFunctionOverload = 13,
+                               kFunctionMetadata = 14;
 inline constexpr std::uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5,
                                kNodeDocString = 6, kNodeDomain = 7, kNodeOverload = 8, kNodeMetadata = 9,
                                kNodeDeviceConfigurations = 10;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/readers/onnx/unread_messages.h"
+
 namespace tensorlint::onnx {
 namespace {
 
@@ -84,6 +86,9 @@ void Reader::read_model_fields() {
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
           budget_.take_back(functions.back().size());
+          break;
+        case wire::kModelTrainingInfo:
+          pass_over(fields.inside(fields.view("ModelProto.training_info")), WireMessage::kTrainingInfo);
           break;
         default:
           fields.skip();
@@ -204,6 +209,12 @@ void Reader::graph_fields(const Pending& pending) {
         budget_.charge(kDeclarationCost);
         break;
       }
+      case wire::kGraphQuantizationAnnotation:
+        pass_over(fields.inside(fields.view("GraphProto.quantization_annotation")), WireMessage::kAnnotation);
+        continue;
+      case wire::kGraphMetadata:
+        pass_over(fields.inside(fields.view("GraphProto.metadata_props")), WireMessage::kPlain);
+        continue;
       default:
         fields.skip();
         continue;
@@ -269,6 +280,9 @@ void Reader::function_fields(const Pending& pending) {
       case wire::kFunctionOverload:
         self().overload = builder_.name(fields.view("FunctionProto.overload"));
         break;
+      case wire::kFunctionMetadata:
+        pass_over(fields.inside(fields.view("FunctionProto.metadata_props")), WireMessage::kPlain);
+        continue;
       default:
         fields.skip();
         continue;

@@ -1,0 +1,99 @@
+"""A file of which a message does not parse is refused, wherever the message stands and whether or not anything is read from it."""
+
+import collections
+import unittest
+
+import hostile_test
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, helper
+from promise import PromiseTest
+
+#: Bytes that no message consists of: a tag that does not end, one of an unknown wire type, a length beyond the end, an end without a begin.
+RUBBISH = (b"\xff", b"\x0f", b"\x0a\x05a", b"\x0c")
+#: Fields that are reported as not supported, or as malformed: the file is not called clean, and its other findings are shown.
+REPORTED = {"device_configurations", "segment", "sparse_tensors", "opaque_type"}
+
+WAY = (
+    (onnx.ModelProto, "training_info"),
+    (onnx.TrainingInfoProto, "initialization"),
+    (onnx.GraphProto, "node"),
+    (onnx.NodeProto, "attribute"),
+    (onnx.AttributeProto, "g"),
+)
+
+
+def paths_to_messages():
+    """By message and field of it: how one gets there from the model, the shortest way and the one through what a model is trained with."""
+    found = {}
+    training = onnx.ModelProto.DESCRIPTOR.fields_by_name["training_info"]
+    for first in (None, training):
+        waiting = collections.deque([(onnx.ModelProto.DESCRIPTOR, ())] if first is None else [(training.message_type, (training,))])
+        seen = set()
+        while waiting:
+            message, path = waiting.popleft()
+            if message in seen:
+                continue
+            seen.add(message)
+            for field in message.fields:
+                if field.message_type is not None:
+                    found[first is None, message.name, field.name] = (*path, field)
+                    waiting.append((field.message_type, (*path, field)))
+    return found
+
+
+def varint(number):
+    out = b""
+    while number >= 128:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def delimited(field, content):
+    return varint(field.number << 3 | 2) + varint(len(content)) + content
+
+
+class UnreadMessagesTest(PromiseTest):
+    def test_each_message_of_the_format(self):
+        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N"])
+        head = helper.make_model(helper.make_graph([], "g", [value], [value]), ir_version=10)
+        graph = head.graph.SerializeToString()
+        head.ClearField("graph")
+        paths = paths_to_messages()
+        self.assertGreater(len(paths), 60)
+        for place, path in paths.items():
+            for rubbish in RUBBISH:
+                content = rubbish
+                for field in reversed(path[1:]):
+                    content = delimited(field, content)
+                in_graph = path[0].name == "graph"
+                # The graph is one message: what is to be in it stands among its fields.
+                content = (graph + content if in_graph else content) if path[1:] or not in_graph else rubbish
+                whole = head.SerializeToString() + delimited(path[0], content)
+                if not in_graph:
+                    whole += delimited(onnx.ModelProto.DESCRIPTOR.fields_by_name["graph"], graph)
+                with self.assertRaises(DecodeError):
+                    onnx.ModelProto.FromString(whole)
+                self.path.write_bytes(whole)
+                with self.subTest(place=place, rubbish=rubbish):
+                    result = hostile_test.run(["check", self.path])
+                    is_reported = any(field.name in REPORTED for field in path) and path[0].name != "training_info"
+                    self.assertIn(result.code, (1, 2) if is_reported else (2,), result.output)
+
+    def test_messages_that_nest_deeper_than_the_reader_follows(self):
+        field = {name: message.DESCRIPTOR.fields_by_name[name] for message, name in WAY}
+        model = helper.make_model(helper.make_graph([], "g", [], []), ir_version=10)
+        for depth, code in ((8, hostile_test.CLEAN), (70, 2)):
+            content = b""
+            for _ in range(depth):
+                for name in ("g", "attribute", "node"):
+                    content = delimited(field[name], content)
+            content = delimited(field["training_info"], delimited(field["initialization"], content))
+            self.path.write_bytes(model.SerializeToString() + content)
+            result = hostile_test.run(["check", self.path])
+            self.assertEqual(result.code, code, result.errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
