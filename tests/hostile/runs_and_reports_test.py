@@ -203,7 +203,7 @@ class RunsAndReportsTest(PromiseTest):
         nodes = [helper.make_node("Neg", [a], [b], name="\1" * 50 + b) for a, b in itertools.pairwise(way)]
         outputs = [ValueInfoProto(name=name) for name in names]
         content = model_of([*nodes, helper.make_node("Split", way[-1:], names, axis=0)], [x], outputs)
-        self.run_within_promise(content, f"{COMPARE} --format json")
+        self.run_within_promise(content, f"{COMPARE} --format json -o {self.folder}/report.json")
 
     def test_facts_of_empty_tensors_and_numbers_are_not_kept_for_each_iteration(self):
         for kind, empty, step, start in (("float", "[1,0]", "Concat<axis=0>(a,e)", "float[1,0] e={}"), ("int64", "", "Add(a,i)", "int64 e={7}")):
