@@ -540,7 +540,7 @@ TEST(OnnxReader, SkipsWhatItDoesNotKnow) {
       1, wire::node("Relu", {"x"}, {"y"}).varint(100, 1).bytes(200, "?").fixed32(300, 1).fixed64(400, 1));
   // An unknown group, one inside another.
   graph.tag(500, 3).varint(1, 1).tag(2, 3).bytes(3, "in").tag(2, 4).tag(500, 4);
-  const Model model = read_ok(wire::model(graph).bytes(27, "\xff not looked at").bytes(20, "\xff nor this"));
+  const Model model = read_ok(wire::model(graph).bytes(27, "\xff not looked at").bytes(28, "\xff nor this"));
   EXPECT_EQ(model.nodes.size(), 1U);
   EXPECT_TRUE(model.faults.empty());
 }
