@@ -10,6 +10,9 @@ namespace tensorlint::wire {
 inline constexpr std::uint32_t kModelIrVersion = 1, kModelProducerName = 2, kModelProducerVersion = 3, kModelGraph = 7,
                                kModelOpsetImport = 8, kModelMetadata = 14, kModelTrainingInfo = 20, kModelFunction = 25,
                                kModelConfiguration = 26;
+inline constexpr std::uint32_t kTrainingInitialization = 1, kTrainingAlgorithm = 2, kTrainingInitializationBinding = 3,
+                               kTrainingUpdateBinding = 4;
+inline constexpr std::uint32_t kAnnotationParameters = 2;
 inline constexpr std::uint32_t kOpsetDomain = 1, kOpsetVersion = 2;
 inline constexpr std::uint32_t kEntryKey = 1, kEntryValue = 2;
 inline constexpr std::uint32_t kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput = 11,
@@ -26,7 +29,7 @@ inline constexpr std::uint32_t kAttributeName = 1, kAttributeFloat = 2, kAttribu
                                kAttributeTensor = 5, kAttributeGraph = 6, kAttributeFloats = 7, kAttributeInts = 8,
                                kAttributeStrings = 9, kAttributeTensors = 10, kAttributeGraphs = 11,
                                kAttributeTypeProto = 14, kAttributeTypeProtos = 15, kAttributeType = 20,
-                               kAttributeReference = 21, kAttributeSparseTensor = 22;
+                               kAttributeReference = 21, kAttributeSparseTensor = 22, kAttributeSparseTensors = 23;
 inline constexpr std::uint32_t kTensorDims = 1, kTensorDataType = 2, kTensorSegment = 3, kTensorFloatData = 4,
                                kTensorInt32Data = 5, kTensorStringData = 6, kTensorInt64Data = 7, kTensorName = 8,
                                kTensorRawData = 9, kTensorDoubleData = 10, kTensorUint64Data = 11,

@@ -15,6 +15,22 @@ bool is_younger(const FactStore& facts, Dim dim, std::uint32_t checkpoint) {
   return std::any_of(symbols.begin(), symbols.end(), [&](Dim symbol) { return symbol.id() >= checkpoint; });
 }
 
+/// Two tensors, both as they should be.
+bool are_tensors(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
+  return facts.fact(a.fact).kind == ValueKind::kTensor && facts.fact(b.fact).kind == ValueKind::kTensor &&
+         a.taint == Taint() && b.taint == Taint();
+}
+
+template <typename Differ>
+bool ranks_or_extents_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b, Differ differ) {
+  if (!are_tensors(facts, a, b)) return false;
+  if (ranks_clash(facts, a, b)) return true;
+  const auto dims = facts.dims_of(facts.fact(a.fact).shape), others = facts.dims_of(facts.fact(b.fact).shape);
+  for (std::size_t axis = 0; axis < std::min(dims.size(), others.size()); ++axis)
+    if (differ(dims[axis], others[axis])) return true;
+  return false;
+}
+
 }  // namespace
 
 Taint everything_tainted() {
@@ -45,25 +61,20 @@ bool types_clash(const FactStore& facts, FactId a_id, FactId b_id) {
 }
 
 bool ranks_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
-  const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
-  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && a.taint == Taint() && b.taint == Taint() &&
-         facts.is_ranked(x.shape) && facts.is_ranked(y.shape) &&
-         facts.dims_of(x.shape).size() != facts.dims_of(y.shape).size();
+  const ShapeId x = facts.fact(a.fact).shape, y = facts.fact(b.fact).shape;
+  return are_tensors(facts, a, b) && facts.is_ranked(x) && facts.is_ranked(y) &&
+         facts.dims_of(x).size() != facts.dims_of(y).size();
 }
 
 bool shapes_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
-  if (ranks_clash(facts, a, b)) return true;
-  const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
-  const auto differ = [&](Dim one, Dim other) {
+  return ranks_or_extents_clash(facts, a, b, [&](Dim one, Dim other) {
     const auto extent = facts.dims().as_constant(one), against = facts.dims().as_constant(other);
     return extent && against && *extent != *against;
-  };
-  if (x.kind != ValueKind::kTensor || y.kind != ValueKind::kTensor || !(a.taint == Taint() && b.taint == Taint()))
-    return false;
-  const auto dims = facts.dims_of(x.shape), others = facts.dims_of(y.shape);
-  for (std::size_t axis = 0; axis < std::min(dims.size(), others.size()); ++axis)
-    if (differ(dims[axis], others[axis])) return true;
-  return false;
+  });
+}
+
+bool shapes_never_equal(FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
+  return ranks_or_extents_clash(facts, a, b, [&](Dim one, Dim other) { return facts.dims().never_equal(one, other); });
 }
 
 std::optional<std::int64_t> single_constant(const FactStore& facts, FactId id) {

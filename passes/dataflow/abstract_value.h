@@ -26,6 +26,8 @@ bool types_clash(const FactStore& facts, FactId a, FactId b);
 bool ranks_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b);
 /// The same, of ranks or of numbers as extents.
 bool shapes_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b);
+/// The same, of ranks or of extents that are never equal.
+bool shapes_never_equal(FactStore& facts, const AbstractValue& a, const AbstractValue& b);
 
 /// The only element of a constant.
 std::optional<std::int64_t> single_constant(const FactStore& facts, FactId id);

@@ -22,19 +22,6 @@ const ops::Constraint kStateKeepsShape{"state_keeps_shape", ops::ConstraintKind:
 const ops::Constraint kSlicesAreAlike{"slices_are_alike", ops::ConstraintKind::kIterationShapes,
                                       "what iterations give to be stacked has one shape"};
 
-/// The shapes of two tensors, both as they should be, are never the same.
-bool have_other_shapes(FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
-  if (ranks_clash(facts, a, b)) return true;
-  const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
-  if (x.kind != ValueKind::kTensor || y.kind != ValueKind::kTensor || !(a.taint == Taint() && b.taint == Taint()))
-    return false;
-  const auto dims = facts.dims_of(x.shape), others = facts.dims_of(y.shape);
-  if (dims.size() != others.size()) return false;
-  for (std::size_t axis = 0; axis < dims.size(); ++axis)
-    if (facts.dims().never_equal(dims[axis], others[axis])) return true;
-  return false;
-}
-
 FactId scalar_fact(FactStore& facts, DType dtype, Range range) {
   Fact fact;
   fact.kind = ValueKind::kTensor;
@@ -237,7 +224,7 @@ void Solver::report_carried(NodeId id, const Loop& loop, std::span<AbstractValue
 /// ONNX asks a Scan, not a Loop, to give the states of all iterations one shape.
 void Solver::check_states(NodeId id, const Loop& loop, std::span<const AbstractValue> after) {
   for (std::size_t i = 0; i < after.size(); ++i) {
-    if (!have_other_shapes(facts_, loop.carried[i], after[i])) continue;
+    if (!shapes_never_equal(facts_, loop.carried[i], after[i])) continue;
     facts_.meter().charge(ops::kStepsOfViolation);
     record(id, {&kStateKeepsShape,
                 ops::Certainty::kMay,
@@ -251,7 +238,7 @@ void Solver::check_states(NodeId id, const Loop& loop, std::span<const AbstractV
 
 /// Compares what an iteration gives to be stacked with what those before it gave.
 void Solver::check_slices(NodeId id, std::size_t result, const AbstractValue& before, const AbstractValue& slice) {
-  if (!have_other_shapes(facts_, before, slice)) return;
+  if (!shapes_never_equal(facts_, before, slice)) return;
   record(id, kSlicesAreAlike, {},
          {"{} stacks {} of one iteration on {} of another", ops::ResultRef(result), facts_.fact(slice.fact).shape,
           facts_.fact(before.fact).shape});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/protobuf/onnx_fields.h"
+#include "ir/protobuf/onnx_messages.h"
 #include "ir/readers/onnx/wire.h"
 #include "ir/writers/onnx/wire.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -34,62 +35,14 @@ constexpr std::array<std::int64_t, 16> kEdges{0,
                                               std::numeric_limits<std::int64_t>::min()};
 constexpr int kDeepest = 64;  // of messages inside each other; what lies deeper stays as it is
 
-enum class Kind {
-  kModel,
-  kGraph,
-  kFunction,
-  kNode,
-  kAttribute,
-  kTensor,
-  kSparseTensor,
-  kValueInfo,
-  kType,
-  kTensorType,
-  kContainer,
-  kShape,
-  kDim
-};
-
-struct Part {
-  Kind whole;
-  std::uint32_t field;
-  Kind part;
-};
-constexpr Part kParts[] = {{Kind::kModel, wire::kModelGraph, Kind::kGraph},
-                           {Kind::kModel, wire::kModelFunction, Kind::kFunction},
-                           {Kind::kGraph, wire::kGraphNode, Kind::kNode},
-                           {Kind::kGraph, wire::kGraphInitializer, Kind::kTensor},
-                           {Kind::kGraph, wire::kGraphSparseInitializer, Kind::kSparseTensor},
-                           {Kind::kGraph, wire::kGraphInput, Kind::kValueInfo},
-                           {Kind::kGraph, wire::kGraphOutput, Kind::kValueInfo},
-                           {Kind::kGraph, wire::kGraphValueInfo, Kind::kValueInfo},
-                           {Kind::kFunction, wire::kFunctionNode, Kind::kNode},
-                           {Kind::kFunction, wire::kFunctionAttributeProto, Kind::kAttribute},
-                           {Kind::kFunction, wire::kFunctionValueInfo, Kind::kValueInfo},
-                           {Kind::kNode, wire::kNodeAttribute, Kind::kAttribute},
-                           {Kind::kAttribute, wire::kAttributeTensor, Kind::kTensor},
-                           {Kind::kAttribute, wire::kAttributeTensors, Kind::kTensor},
-                           {Kind::kAttribute, wire::kAttributeSparseTensor, Kind::kSparseTensor},
-                           {Kind::kAttribute, wire::kAttributeGraph, Kind::kGraph},
-                           {Kind::kAttribute, wire::kAttributeGraphs, Kind::kGraph},
-                           {Kind::kAttribute, wire::kAttributeTypeProto, Kind::kType},
-                           {Kind::kSparseTensor, wire::kSparseValues, Kind::kTensor},
-                           {Kind::kSparseTensor, wire::kSparseIndices, Kind::kTensor},
-                           {Kind::kValueInfo, wire::kValueInfoType, Kind::kType},
-                           {Kind::kType, wire::kTypeTensor, Kind::kTensorType},
-                           {Kind::kType, wire::kTypeSparseTensor, Kind::kTensorType},
-                           {Kind::kType, wire::kTypeSequence, Kind::kContainer},
-                           {Kind::kType, wire::kTypeOptional, Kind::kContainer},
-                           {Kind::kContainer, wire::kContainerElement, Kind::kType},
-                           {Kind::kTensorType, wire::kTensorTypeShape, Kind::kShape},
-                           {Kind::kShape, wire::kShapeDim, Kind::kDim}};
+using Kind = wire::MessageType;
 
 struct Numbers {
   Kind whole;
   std::uint32_t field;
 };
 constexpr Numbers kNumbers[] = {{Kind::kTensor, wire::kTensorDims},       {Kind::kTensor, wire::kTensorInt64Data},
-                                {Kind::kSparseTensor, wire::kSparseDims}, {Kind::kDim, wire::kDimValue},
+                                {Kind::kSparseTensor, wire::kSparseDims}, {Kind::kDimension, wire::kDimValue},
                                 {Kind::kAttribute, wire::kAttributeInt},  {Kind::kAttribute, wire::kAttributeInts}};
 
 /// Integers of a table that a Reshape or Slice may read.
@@ -103,13 +56,12 @@ class Rewriter {
   void message(onnx::Cursor fields, Kind kind, int depth, wire::Encoder& out) {
     while (fields.next()) {
       const bool has_bytes = fields.type() == onnx::WireType::length_delimited;
-      const Part* const part = std::ranges::find_if(
-          kParts, [&](const Part& one) { return one.whole == kind && one.field == fields.field(); });
+      const auto part = wire::message_in(kind, fields.field());
       const bool is_number = std::ranges::any_of(
           kNumbers, [&](const Numbers& one) { return one.whole == kind && one.field == fields.field(); });
-      if (part != std::end(kParts) && has_bytes && depth < kDeepest) {
+      if (part && has_bytes && depth < kDeepest) {
         wire::Encoder inner;
-        message(fields.inside(fields.view("part")), part->part, depth + 1, inner);
+        message(fields.inside(fields.view("part")), *part, depth + 1, inner);
         out.text(fields.field(), inner.bytes());
       } else if (is_number && has_bytes) {
         wire::Encoder packed;

@@ -6,7 +6,7 @@ import unittest
 
 import wire
 from hostile_test import CLEAN, FINDINGS, VERDICT, run
-from promise import PromiseTest
+from promise import PromiseTest, branches_with_loops
 from rules_work_test import ALPHABET, names
 
 HEADER = '<ir_version: 8, opset_import: ["" : 18]>\n'
@@ -182,14 +182,8 @@ class FixesWorkTest(PromiseTest):
         self.assertIn(b"fixed mixed-operand-dtypes", again.output)
 
     def test_a_fixed_model_that_needs_more_than_its_allowance_is_not_clean(self):
-        loops, last = "", "c0"
-        for depth in range(5):
-            carried = "x" if depth == 4 else f"c{depth + 1}"
-            loops = f"w{depth}=Loop<body=b(i{depth},q{depth},c{depth})=>(k{depth},v{depth}){{{loops}k{depth}=Identity(q{depth})v{depth}=Concat<axis=0>({last},y)}}>(t,,{carried})"
-            last = f"w{depth}"
-        branches = f"then_branch=b()=>(w4){{{loops}}},else_branch=b()=>(p){{p=Identity(x)}}"
         unsorted = "l=Greater(s,h)s=ReduceSum<keepdims=0>(x)"
-        text = f'<ir_version:8,opset_import:["":17]>g(float[N]x,float[M]y)=>(float[P]o)<int64 t={{16}},float h={{1e30}}>{{{unsorted} o=If(l)<{branches}>}}'
+        text = f'<ir_version:8,opset_import:["":17]>g(float[N]x,float[M]y)=>(float[P]o)<int64 t={{16}},float h={{1e30}}>{{{unsorted} o=If(l)<{branches_with_loops()}>}}'
         path = self.folder / "m.onnxtxt"
         path.write_text(text)
         fixed = run(["fix", "--diff", path])

@@ -9,6 +9,16 @@ import hostile_test
 LARGEST = 1 << 16
 
 
+def branches_with_loops() -> str:
+    """Of an If, as text: five loops of `t` iterations within each other, which join `x` with `y` and spend the allowance of an analysis; or `x`."""
+    loops, last = "", "c0"
+    for depth in range(5):
+        carried = "x" if depth == 4 else f"c{depth + 1}"
+        body = f"body=b(i{depth},q{depth},c{depth})=>(k{depth},v{depth}){{{loops}k{depth}=Identity(q{depth})v{depth}=Concat<axis=0>({last},y)}}"
+        loops, last = f"w{depth}=Loop<{body}>(t,,{carried})", f"w{depth}"
+    return f"then_branch=b()=>(w4){{{loops}}},else_branch=b()=>(p){{p=Identity(x)}}"
+
+
 class PromiseTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -6,7 +6,7 @@ import unittest
 
 import hostile_test
 from onnx import TensorProto, ValueInfoProto, helper
-from promise import LARGEST, PromiseTest
+from promise import LARGEST, PromiseTest, branches_with_loops
 from visits_and_probes_test import some_names
 
 RUN = "run --seed 1"
@@ -120,14 +120,8 @@ class RunsAndReportsTest(PromiseTest):
 
     def test_loops_that_never_run_are_not_analysed_in_each_stage(self):
         """0.2 s in the check, which says that it spent its allowance; 1.2 s when each stage spent one of its own."""
-        loops, last = "", "c0"
-        for depth in range(5):
-            carried = "x" if depth == 4 else f"c{depth + 1}"
-            body = f"body=b(i{depth},q{depth},c{depth})=>(k{depth},v{depth}){{{loops}k{depth}=Identity(q{depth})v{depth}=Concat<axis=0>({last},y)}}"
-            loops, last = f"w{depth}=Loop<{body}>(t,,{carried})", f"w{depth}"
         losses = "".join(f"{name}=Exp(x)" for name in some_names(1900, without=set("gxytlhosqckvibp")))
-        branches = f"then_branch=b()=>(w4){{{loops}}},else_branch=b()=>(p){{p=Identity(x)}}"
-        text = f"{HEAD}g(float[N]x,float[M]y)=>(float[P]o)<int64 t={{16}},float h={{1e30}}>{{s=ReduceSum<keepdims=0>(x)l=Greater(s,h)o=If(l)<{branches}>{losses}}}"
+        text = f"{HEAD}g(float[N]x,float[M]y)=>(float[P]o)<int64 t={{16}},float h={{1e30}}>{{s=ReduceSum<keepdims=0>(x)l=Greater(s,h)o=If(l)<{branches_with_loops()}>{losses}}}"
         path = self.folder / "m.onnxtxt"
         path.write_text(text)
         checked = hostile_test.run(["check", "-q", path])

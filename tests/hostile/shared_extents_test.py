@@ -43,6 +43,13 @@ class Extents:
         apart = [(x, y) for (of_x, x), (of_y, y) in itertools.combinations(products, 2) if not of_x & of_y]
         return [self.add("Mul", x, y) for x, y in self.chance.sample(apart, 60)]
 
+    def tensor(self) -> list[onnx.NodeProto]:
+        """The nodes of `t`, which has one long extent along 64 axes."""
+        return [
+            helper.make_node("Concat", [self.products[0]] * 64, ["shape"], axis=0),
+            helper.make_node("ConstantOfShape", ["shape"], ["t"]),
+        ]
+
     def content(self, *last: onnx.NodeProto) -> bytes:
         """The model, with as many of the last nodes as there is room for."""
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, list("ABCDEFGH"))
@@ -65,21 +72,13 @@ class Extents:
 class SharedExtentsTest(PromiseTest):
     def test_factors_of_products_that_are_placed(self):
         extents = Extents(13)
-        tensor = [
-            helper.make_node("Concat", [extents.products[0]] * 64, ["shape"], axis=0),
-            helper.make_node("ConstantOfShape", ["shape"], ["t"]),
-        ]
         products = [helper.make_node("MatMul", ["t", "t"], [f"{i}w"]) for i in range(3000)]
-        self.run_within_promise(extents.content(*tensor, *products), "place", "check", "contract")
+        self.run_within_promise(extents.content(*extents.tensor(), *products), "place", "check", "contract")
 
     def test_extents_that_a_contract_is_looked_for(self):
         extents = Extents(13)
-        tensor = [
-            helper.make_node("Concat", [extents.products[0]] * 64, ["shape"], axis=0),
-            helper.make_node("ConstantOfShape", ["shape"], ["t"]),
-        ]
         parts = [helper.make_node("Gather", ["t", "i"], [f"{i}w"]) for i in range(3000)]
-        self.run_within_promise(extents.content(*tensor, *parts), "contract", "show --contract")
+        self.run_within_promise(extents.content(*extents.tensor(), *parts), "contract", "show --contract")
 
     def test_names_of_extents_in_types_of_64_axes(self):
         extents = Extents(12)

@@ -88,7 +88,7 @@ void Reader::read_model_fields() {
           budget_.take_back(functions.back().size());
           break;
         case wire::kModelTrainingInfo:
-          pass_over(fields.inside(fields.view("ModelProto.training_info")), WireMessage::kTrainingInfo);
+          pass_over(fields.inside(fields.view("ModelProto.training_info")), wire::MessageType::kTrainingInfo);
           break;
         default:
           fields.skip();
@@ -210,10 +210,10 @@ void Reader::graph_fields(const Pending& pending) {
         break;
       }
       case wire::kGraphQuantizationAnnotation:
-        pass_over(fields.inside(fields.view("GraphProto.quantization_annotation")), WireMessage::kAnnotation);
+        pass_over(fields.inside(fields.view("GraphProto.quantization_annotation")), wire::MessageType::kAnnotation);
         continue;
       case wire::kGraphMetadata:
-        pass_over(fields.inside(fields.view("GraphProto.metadata_props")), WireMessage::kPlain);
+        pass_over(fields.inside(fields.view("GraphProto.metadata_props")), wire::MessageType::kPlain);
         continue;
       default:
         fields.skip();
@@ -281,7 +281,7 @@ void Reader::function_fields(const Pending& pending) {
         self().overload = builder_.name(fields.view("FunctionProto.overload"));
         break;
       case wire::kFunctionMetadata:
-        pass_over(fields.inside(fields.view("FunctionProto.metadata_props")), WireMessage::kPlain);
+        pass_over(fields.inside(fields.view("FunctionProto.metadata_props")), wire::MessageType::kPlain);
         continue;
       default:
         fields.skip();
