@@ -37,7 +37,9 @@ class Meter {
   explicit Meter(std::uint64_t input_bytes, std::uint64_t part = 1)
       : steps_allowed_((kStepsAtLeast + kStepsPerByte * input_bytes) / part),
         memory_allowed_(kMemoryAtLeast + kMemoryPerByte * input_bytes),
-        tables_allowed_(kTablesAtLeast + kTablesPerByte * input_bytes) {}
+        tables_allowed_(kTablesAtLeast + kTablesPerByte * input_bytes) {
+    set_ends();
+  }
 
   void charge(std::uint64_t steps) { steps_ += steps; }
   /// Takes account of memory, until it is released.
@@ -69,10 +71,8 @@ class Meter {
 
   /// No more is to be done: what is not proven by now stays unknown. Once true it stays so, until reports begin.
   bool is_spent() const {
-    return steps_ + kept_back(steps_allowed_) >= steps_allowed_ ||
-           heap_steps() + kept_back(heap_steps_allowed()) >= heap_steps_allowed() ||
-           most_memory_ + kept_back(memory_allowed_) >= memory_allowed_ ||
-           most_heap() + kept_back(memory_allowed_) >= memory_allowed_;
+    return steps_ >= steps_end_ || heap_steps() >= heap_steps_end_ || most_memory_ >= memory_end_ ||
+           most_heap() >= memory_end_;
   }
   /// The part of its steps, or of the allocations, that has been taken.
   double share() const {
@@ -85,6 +85,7 @@ class Meter {
   void begin_reports() {
     is_partial_ = is_partial();
     is_reporting_ = true;
+    set_ends();
   }
   /// Something was left out.
   bool is_partial() const { return is_partial_ || is_spent(); }
@@ -104,11 +105,20 @@ class Meter {
   }
 
  private:
-  std::uint64_t kept_back(std::uint64_t allowance) const { return is_reporting_ ? 0 : allowance / 4; }
+  /// Each step of a walk asks whether they are reached.
+  void set_ends() {
+    const auto end_of = [this](std::uint64_t allowed) { return is_reporting_ ? allowed : allowed - allowed / 4; };
+    steps_end_ = end_of(steps_allowed_);
+    heap_steps_end_ = end_of(heap_steps_allowed());
+    memory_end_ = end_of(memory_allowed_);
+  }
 
   std::uint64_t steps_ = 0, memory_ = 0, most_memory_ = 0;
   std::uint64_t steps_allowed_ = std::numeric_limits<std::uint64_t>::max(),
                 memory_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t steps_end_ = std::numeric_limits<std::uint64_t>::max(),
+                heap_steps_end_ = std::numeric_limits<std::uint64_t>::max(),
+                memory_end_ = std::numeric_limits<std::uint64_t>::max();
   Allocations heap_at_first_ = allocations;
   mutable std::int64_t most_heap_ = 0;
   std::uint64_t table_bytes_ = 0, tables_allowed_ = std::numeric_limits<std::uint64_t>::max();

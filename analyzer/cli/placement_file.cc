@@ -44,8 +44,9 @@ Result<placement::PlacementRule> read_row(const std::string& path, const toml::t
 
 }  // namespace
 
-Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path, std::size_t most_bytes) {
-  const auto file = config::read_toml_file(path, most_bytes);
+Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path, bool is_named_by_found) {
+  const auto file = config::read_toml_file(path, is_named_by_found ? config::kMaxFoundTomlBytes : config::kMaxTomlBytes,
+                                           is_named_by_found);
   if (!file) return file.error();
   std::vector<placement::PlacementRule> rules;
   for (const auto& [key, node] : *file) {

@@ -9,8 +9,9 @@
 
 namespace tensorlint::cli {
 
-/// Reads a placement file (docs/placement-file.md). Errors, with the place: no such file, above `most_bytes`, no TOML,
-/// unknown keys, a row without a device or without a glob, a name that is no device.
-Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path, std::size_t most_bytes);
+/// Reads a placement file (docs/placement-file.md). Errors, with the place: no such file, above 1 MiB, no TOML, unknown
+/// keys, a row without a device or without a glob, a name that is no device. One that a configuration names which
+/// nobody named has at most 512 KiB, and errors show its keys and devices alone.
+Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path, bool is_named_by_found);
 
 }  // namespace tensorlint::cli

@@ -187,7 +187,7 @@ std::optional<Error> Settings::read_placement(const std::string& path, bool is_f
   const auto known = placement_files_.read.find(file);
   if (known == placement_files_.read.end()) {
     using Rules = std::vector<placement::PlacementRule>;
-    Result<Rules> read = read_placement_file(path, is_found ? config::kMaxFoundTomlBytes : config::kMaxTomlBytes);
+    Result<Rules> read = read_placement_file(path, is_found);
     if (!read) return read.error();
     placement_files_.read[file] = read->empty() ? nullptr : std::make_shared<const Rules>(std::move(*read));
   }

@@ -106,7 +106,7 @@ Error toml_error(const std::string& path, const toml::source_region& source, std
                   message);
 }
 
-Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes) {
+Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes, bool is_named_by_found) {
   const Result<std::string> text = read_small_file(path, most_bytes);
   if (!text) return Error{fmt::format("{}: {}", path, text.error().message), {}};
   NestingScan nesting(*text);
@@ -114,7 +114,7 @@ Result<toml::table> read_toml_file(const std::string& path, std::size_t most_byt
   try {
     return toml::parse(*text, path);
   } catch (const toml::parse_error& error) {
-    return toml_error(path, error.source(), error.description());
+    return toml_error(path, error.source(), is_named_by_found ? "not TOML" : error.description());
   }
 }
 

@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxFoundTomlBytes = kMaxTomlBytes / 2;
 
 /// What a TOML file of at most `most_bytes` says. Errors: what read_small_file gives, keys of more than
 /// 16 parts, brackets in more than 32 others, and the first place that is no TOML.
-Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes = kMaxTomlBytes);
+/// `is_named_by_found`: by a file that nobody named; of what else it may be, errors show nothing.
+Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes = kMaxTomlBytes,
+                                   bool is_named_by_found = false);
 
 }  // namespace tensorlint::config

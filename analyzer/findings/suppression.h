@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "analyzer/findings/finding.h"
 #include "analyzer/findings/rule_codes.h"
@@ -14,9 +15,10 @@ struct Suppression {
   RuleCodes codes;          ///< of these rules
   std::string node, graph;  ///< globs (matches_name), empty: all
   std::uint32_t line = 0;   ///< comments: only findings on this line of a model in text
+  std::string_view text{};  ///< comments: the path of that model, which keeps it
   std::uint32_t row = 0;    ///< configurations: which of theirs
   std::string reason;
-  SourceLocation place;  ///< where it is written
+  SourceLocation place;  ///< where it is written; of comments without the file, which they have in common
 
   bool covers(const Finding& finding) const;
   /// Steps (Meter) that `covers` takes at most: both globs may come from a file beside the model.

@@ -68,8 +68,9 @@ CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) 
     const Comment& comment = model.comments[i];
     if (!comment.text.starts_with(kMark)) continue;
     Suppression suppression;
-    suppression.place = {.file = model.path, .line = comment.line, .column = 0, .source = {}};
+    suppression.place.line = comment.line;
     suppression.line = lines[i];
+    suppression.text = model.path;
     if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, found.bad.size() < kMostWithSimilar,
                            suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});

@@ -141,6 +141,7 @@ class Filter {
         ++found.omitted[finding.severity];
         return;
       }
+      finding.path = model_.path;
       finding.graph = model_.graph_path(GraphId::kMain);
       finding.place = locations.in_text({.line = finding.place.line, .column = 0});
       out_.findings.push_back(std::move(finding));

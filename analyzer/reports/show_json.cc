@@ -179,45 +179,6 @@ class FactPrinter {
   std::unordered_map<std::uint32_t, std::string> formulas_;  // by id of the dim
 };
 
-/// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
-class NodePrinter {
- public:
-  NodePrinter(const dataflow::Analysis& analysis, const ShowFilter& filter)
-      : model_(analysis.model()), filter_(filter), locations_(model_), shown_(model_.values.size(), !filter.any()) {}
-
-  bool has(NodeId id) { return !filter_.any() || filter_.matches(model_, id, locations_); }
-  /// Its nodes' values are shown.
-  void mark(const Graph& graph) {
-    if (!filter_.any()) return;
-    for (const NodeId id : graph.nodes) {
-      if (!has(id)) continue;
-      for (const ValueId value : model_.operands(model_.node(id))) shown_[value] = true;
-      for (const ValueId value : model_.results(model_.node(id))) shown_[value] = true;
-    }
-  }
-  Json print(NodeId id) const {
-    const Node& node = model_.node(id);
-    return {{"node", escape_identifier(model_.label(id))},
-            {"op", escape_identifier(model_.text(model_.op(node).name))},
-            {"operands", names(model_.operands(node))},
-            {"results", names(model_.results(node))}};
-  }
-  bool is_shown(ValueId value) const { return shown_[value]; }
-
- private:
-  Json names(std::span<const ValueId> values) const {
-    Json json = Json::array();
-    for (const ValueId value : values)
-      json.push_back(value == ValueId::kAbsent ? Json() : Json(escape_identifier(model_.name_of(value))));
-    return json;
-  }
-
-  const Model& model_;
-  const ShowFilter& filter_;
-  findings::LocationResolver locations_;
-  IdVector<ValueId, bool> shown_;
-};
-
 /// A document written part by part, as the library prints a whole one: of a large model that would take ten times the
 /// memory of its text.
 class DocumentWriter {
@@ -283,6 +244,49 @@ class DocumentWriter {
   const std::function<void(std::string_view)>& write_;
   std::string text_;
   std::vector<bool> empty_;  // by bracket that is open
+};
+
+/// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
+class NodePrinter {
+ public:
+  NodePrinter(const dataflow::Analysis& analysis, const ShowFilter& filter)
+      : model_(analysis.model()), filter_(filter), locations_(model_), shown_(model_.values.size(), !filter.any()) {}
+
+  bool has(NodeId id) { return !filter_.any() || filter_.matches(model_, id, locations_); }
+  /// Its nodes' values are shown.
+  void mark(const Graph& graph) {
+    if (!filter_.any()) return;
+    for (const NodeId id : graph.nodes) {
+      if (!has(id)) continue;
+      for (const ValueId value : model_.operands(model_.node(id))) shown_[value] = true;
+      for (const ValueId value : model_.results(model_.node(id))) shown_[value] = true;
+    }
+  }
+  void print(NodeId id, DocumentWriter& out) const {
+    const Node& node = model_.node(id);
+    out.open('{');
+    out.put("node", escape_identifier(model_.label(id)));
+    out.put("op", escape_identifier(model_.text(model_.op(node).name)));
+    out.key("operands");
+    print_names(model_.operands(node), out);
+    out.key("results");
+    print_names(model_.results(node), out);
+    out.close('}');
+  }
+  bool is_shown(ValueId value) const { return shown_[value]; }
+
+ private:
+  void print_names(std::span<const ValueId> values, DocumentWriter& out) const {
+    out.open('[');
+    for (const ValueId value : values)
+      out.put(value == ValueId::kAbsent ? Json() : Json(escape_identifier(model_.name_of(value))));
+    out.close(']');
+  }
+
+  const Model& model_;
+  const ShowFilter& filter_;
+  findings::LocationResolver locations_;
+  IdVector<ValueId, bool> shown_;
 };
 
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
@@ -364,7 +368,7 @@ class ShowDocument {
     out_.key("nodes");
     out_.open('[');
     for (const NodeId node : model_.graph(graph).nodes)
-      if (nodes_.has(node)) out_.put(nodes_.print(node));
+      if (nodes_.has(node)) nodes_.print(node, out_);
     out_.close(']');
   }
 

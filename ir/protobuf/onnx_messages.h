@@ -31,7 +31,11 @@ enum class MessageType : std::uint8_t {
   kDeviceConfiguration,
   kShardingSpec,
   kShardedDim,
+  kDeviceGroup,
 };
+
+/// How the numbers of a repeated field stand one after the other.
+enum class Packing : std::uint8_t { kVarints, kFixed32, kFixed64 };
 
 namespace messages {
 
@@ -96,9 +100,25 @@ inline constexpr Inner kInner[] = {
     {kShape, kShapeDim, kDimension},
     {kAnnotation, kAnnotationParameters, kPlain},
     {kDeviceConfiguration, kNodeDeviceConfigurationShardingSpec, kShardingSpec},
-    {kShardingSpec, kShardingSpecGroups, kPlain},
+    {kShardingSpec, kShardingSpecGroups, kDeviceGroup},
     {kShardingSpec, kShardingSpecDims, kShardedDim},
     {kShardedDim, kShardedDimSimple, kPlain},
+};
+
+struct PackedField {
+  MessageType message;
+  std::uint32_t field;
+  Packing packing;
+};
+
+using enum Packing;
+inline constexpr PackedField kPackedFields[] = {
+    {kAttribute, kAttributeFloats, kFixed32}, {kAttribute, kAttributeInts, kVarints},
+    {kTensor, kTensorDims, kVarints},         {kTensor, kTensorFloatData, kFixed32},
+    {kTensor, kTensorInt32Data, kVarints},    {kTensor, kTensorInt64Data, kVarints},
+    {kTensor, kTensorDoubleData, kFixed64},   {kTensor, kTensorUint64Data, kVarints},
+    {kSparseTensor, kSparseDims, kVarints},   {kShardingSpec, kShardingSpecDevice, kVarints},
+    {kDeviceGroup, kGroupValue, kVarints},
 };
 
 }  // namespace messages
@@ -108,6 +128,14 @@ inline std::optional<MessageType> message_in(MessageType message, std::uint32_t 
   const auto* const inner = std::ranges::find_if(
       messages::kInner, [&](const messages::Inner& each) { return each.message == message && each.field == field; });
   return inner == std::end(messages::kInner) ? std::nullopt : std::optional(inner->of);
+}
+
+/// How the numbers of a field of a message are packed; nothing where it is no list of numbers.
+inline std::optional<Packing> packing_in(MessageType message, std::uint32_t field) {
+  const auto* const packed = std::ranges::find_if(messages::kPackedFields, [&](const messages::PackedField& each) {
+    return each.message == message && each.field == field;
+  });
+  return packed == std::end(messages::kPackedFields) ? std::nullopt : std::optional(packed->packing);
 }
 
 }  // namespace tensorlint::wire

@@ -43,8 +43,8 @@ bool reduces_axes(Opcode opcode) {
   }
 }
 
-Expressions::Expressions(const Analysis& analysis)
-    : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
+Expressions::Expressions(const Analysis& analysis, Defaults defaults)
+    : analysis_(analysis), model_(analysis.model()), defaults_(defaults), ops_(model_.operators.size()) {
   for (const OperatorId id : ops_.ids())
     if (model_.operators[id].function == GraphId::kNone) ops_[id] = opcode_of(analysis.entry(id));
   // Bodies are read with the operators known; a function of functions is none of ours.
@@ -124,7 +124,10 @@ const Tensor* Expressions::constant(ValueId value) const {
     const Attribute* tensor = analysis_.attribute(node, "value");
     return tensor != nullptr ? tensor->tensor : nullptr;
   }
-  return node == NodeId::kNone ? model_.value(value).initializer : nullptr;
+  if (node != NodeId::kNone) return nullptr;
+  const Value& known = model_.value(value);
+  const bool is_fixed = defaults_ == Defaults::kConstant || known.origin != ValueOrigin::kInput;
+  return is_fixed ? known.initializer : nullptr;
 }
 
 std::optional<double> Expressions::number(ValueId value) const {

@@ -37,7 +37,9 @@ bool reduces_axes(Opcode opcode);
 /// missing because a node of it fails. Every question costs a bounded number of steps, and each is charged.
 class Expressions {
  public:
-  explicit Expressions(const dataflow::Analysis& analysis);
+  /// Whether what inputs have as a default is a constant: taken for one by rules, while a run may bring something else.
+  enum class Defaults : std::uint8_t { kConstant, kReplaceable };
+  explicit Expressions(const dataflow::Analysis& analysis, Defaults defaults = Defaults::kConstant);
 
   const Analysis& analysis() const { return analysis_; }
   /// Of the input's work: what asks many questions charges them, and ends where it is spent.
@@ -100,6 +102,7 @@ class Expressions {
 
   const dataflow::Analysis& analysis_;
   const Model& model_;
+  Defaults defaults_;
   IdVector<OperatorId, Opcode> ops_;
 };
 

@@ -82,7 +82,7 @@ class Run {
       buffer(input).stored = model_.value(input).initializer != nullptr;
     }
     visit_graph(GraphId::kMain);
-    for (const auto& [condition, holds] : conditions_) case_.conditions[std::string(model_.name_of(condition))] = holds;
+    for (const auto& [condition, holds] : conditions_) case_.conditions[model_.name_of(condition)] = holds;
     return std::move(case_);
   }
 

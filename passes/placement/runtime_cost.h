@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct NodeCopies {
 
 /// One run of the model for given conditions.
 struct CostCase {
-  std::map<std::string, bool> conditions;
+  std::map<std::string_view, bool> conditions;  ///< by names of the model
+  std::map<std::string, bool> named_conditions() const { return {conditions.begin(), conditions.end()}; }
   CopyCost cost;
   std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>>
       directions;                      ///< home, target: copies, bytes; of the cheapest and the dearest case alone

@@ -352,6 +352,7 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
   const Model& model = analysis.model();
   std::map<std::string_view, const DeviceConfiguration*> known;
   for (const DeviceConfiguration& configuration : model.device_configurations) {
+    if (analysis.meter().is_spent()) return;
     const auto problem = [&](std::string message) {
       problems_.push_back({NodeId::kNone, ValueId::kAbsent, std::move(message)});
     };
@@ -369,6 +370,7 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
   if (!model.has_node_device_configurations || model.provenance == nullptr) return;
   reserve(model);
   for (const NodeId id : model.nodes.ids()) {
+    if (analysis.meter().is_spent()) return;
     const Node& node = model.node(id);
     const std::vector<NodeDeviceConfiguration> configurations = model.provenance->device_configurations(node);
     if (configurations.empty()) continue;
@@ -377,6 +379,7 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       for (const ValueId value : list)
         if (value != ValueId::kAbsent) tensors[model.name_of(value)] = value;
     for (const NodeDeviceConfiguration& used : configurations) {
+      if (analysis.meter().is_spent()) return;
       const auto problem = [&](std::string message) {
         problems_.push_back({id, ValueId::kAbsent, std::move(message)});
       };
@@ -394,6 +397,7 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       std::vector<std::int64_t> devices;
       bool sound = true;
       for (const ShardingSpec& spec : used.specs) {
+        if (analysis.meter().is_spent()) return;
         const auto tensor = tensors.find(spec.tensor);
         if (std::string fault =
                 fault_of(analysis, configuration, spec, tensor == tensors.end() ? ValueId::kAbsent : tensor->second);

@@ -102,6 +102,7 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
     } else if (file.extension() == ".initializers") {
       Result<Model> read = read_onnx_file(path);
       if (!read) return Error{fmt::format("{}: {}", path, read.error().message), {}};
+      if (!read->faults.empty()) return Error{fmt::format("{}: {}", path, read->faults.front().message), {}};
       const auto values = std::make_shared<const Model>(*std::move(read));
       for (const ValueId value : values->graph(GraphId::kMain).initializers) {
         if (error) break;

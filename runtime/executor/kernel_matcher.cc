@@ -56,7 +56,7 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
       readers_(readers),
       shared_bytes_(shared_bytes),
       places_(places),
-      expressions_(analysis),
+      expressions_(analysis, losses::Expressions::Defaults::kReplaceable),
       taken_(model_.nodes.size()),
       registered_(model_.nodes.size()),
       is_described_(model_.nodes.size()) {}

@@ -39,6 +39,7 @@ class Record {
 
 struct Directory {
   std::uint64_t count = 0, size = 0, offset = 0;
+  std::uint64_t end = 0;  ///< where the records after it begin
 };
 
 /// The record at the end of an archive, before a comment of up to 64 KiB.
@@ -50,14 +51,16 @@ Directory directory_of(std::string_view file) {
   if (found == std::string_view::npos) throw RunFault{"not a .npz file, or it is cut short"};
   const std::uint64_t at = file.size() - reach + found;
   const Record end(file, at, kEnd);
-  Directory result{end.number(10, 2), end.number(12, 4), end.number(16, 4)};
+  if (at + kEnd + end.number(20, 2) != file.size()) throw RunFault{"bytes follow the end of the archive"};
+  Directory result{end.number(10, 2), end.number(12, 4), end.number(16, 4), at};
   if (result.count != 0xffff && result.size != kIn64 && result.offset != kIn64) return result;
   if (at < kLocator) throw RunFault{"the archive is cut short"};
   const Record locator(file, at - kLocator, kLocator);
   if (!locator.begins("PK\x06\x07")) return result;
-  const Record end64(file, locator.number(8, 8), kEnd64);
+  const std::uint64_t at64 = locator.number(8, 8);
+  const Record end64(file, at64, kEnd64);
   if (!end64.begins("PK\x06\x06")) throw RunFault{"the archive is damaged"};
-  return {end64.number(32, 8), end64.number(40, 8), end64.number(48, 8)};
+  return {end64.number(32, 8), end64.number(40, 8), end64.number(48, 8), at64};
 }
 
 /// The 64-bit sizes of the extra field take the place of those that did not fit.
@@ -112,6 +115,8 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     members.push_back(std::move(member));
     at += kEntry + name + extra + comment;
   }
+  if (at - directory.offset != directory.size || at != directory.end)
+    throw RunFault{fmt::format("its directory continues after the {} members that it counts", directory.count)};
   return members;
 }
 
@@ -142,7 +147,8 @@ std::pmr::string inflated(std::string_view packed, std::size_t size, Memory& mem
     if (is_full && made != 0) throw RunFault{"a member is longer than the archive says"};
     written += is_full ? 0 : made;
   }
-  if (status != Z_STREAM_END || written != size) throw RunFault{"the compressed bytes are damaged"};
+  if (status != Z_STREAM_END || written != size || read != packed.size())
+    throw RunFault{"the compressed bytes are damaged"};
   return result;
 }
 
@@ -165,6 +171,8 @@ std::string_view NpzFile::packed_bytes(const Member& member) const {
   constexpr std::size_t kHeader = 30;
   const Record local(file_->bytes(), member.header, kHeader);
   if (!local.begins("PK\x03\x04")) throw RunFault{"the archive is damaged"};
+  const std::string_view name = Record(file_->bytes(), member.header + kHeader, local.number(26, 2)).bytes();
+  if (name != member.name + ".npy") throw RunFault{"the member has another name than in the directory"};
   return Record(file_->bytes(), member.header + kHeader + local.number(26, 2) + local.number(28, 2), member.packed)
       .bytes();
 }

@@ -45,62 +45,121 @@ HostValue value_from(const ValueMessage& message, const TypeDecl* declared, cons
   return HostValue::optional(std::move(elements.front()));
 }
 
-/// The text after `key` in the header of a .npy file, which is a Python dictionary.
-std::string_view entry(std::string_view header, std::string_view key) {
-  const std::size_t at = header.find(key);
-  if (at == std::string_view::npos) throw RunFault{fmt::format("the header has no {}", key)};
-  std::string_view rest = header.substr(at + key.size());
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == ':')) rest.remove_prefix(1);
-  return rest;
-}
-
 struct NumpyType {
   DType dtype = DType::kUndefined;
   bool swapped = false;
 };
 
-NumpyType numpy_type(std::string_view text) {
-  if (text.size() < 4 || text.front() != '\'') throw RunFault{"structured dtypes are not read"};
-  const std::string_view code = text.substr(1, text.find('\'', 1) - 1);
+NumpyType numpy_type(std::string_view code) {
   constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"b1", DType::kBool},      {"i1", DType::kInt8},        {"i2", DType::kInt16},   {"i4", DType::kInt32},
       {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},  {"u4", DType::kUint32},
       {"u8", DType::kUint64},    {"f2", DType::kFloat16},     {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
       {"c8", DType::kComplex64}, {"c16", DType::kComplex128}, {"V2", DType::kBFloat16}};  // V2: ml_dtypes' bfloat16
+  constexpr std::string_view kByteOrders = "<>|=";
   for (const auto& [name, dtype] : kTypes)
-    if (!code.empty() && code.substr(1) == name) return {dtype, code.front() == '>'};
+    if (!code.empty() && kByteOrders.find(code.front()) != std::string_view::npos && code.substr(1) == name)
+      return {dtype, code.front() == '>'};
   throw RunFault{fmt::format("the dtype {} of numpy is not supported", code)};
 }
 
-Extents numpy_shape(std::string_view text) {
-  Extents extents;
-  if (text.empty() || text.front() != '(') throw RunFault{"the shape is not a tuple"};
-  text = text.substr(1, text.find(')') - 1);
-  while (!text.empty()) {
-    std::int64_t extent = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-    if (error != std::errc() || extent < 0) throw RunFault{"the shape is not a tuple of extents"};
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    while (!text.empty() && (text.front() == ',' || text.front() == ' ' || text.front() == 'L')) text.remove_prefix(1);
-    extents.push_back(extent);
-    if (extents.size() > 64) throw RunFault{"the tensor has more than 64 axes"};
+/// The header of a .npy file: a Python dictionary of three entries, in any order.
+class NumpyHeader {
+ public:
+  explicit NumpyHeader(std::string_view text) : rest_(text) {
+    expect("{");
+    while (!takes("}")) {
+      const std::string_view key = string();
+      expect(":");
+      if (key == "descr") {
+        once(has_type_, key);
+        if (next() == '[') throw RunFault{"structured dtypes are not read"};
+        type = numpy_type(string());
+      } else if (key == "fortran_order") {
+        once(has_order_, key);
+        is_fortran = takes("True");
+        if (!is_fortran) expect("False");
+      } else if (key == "shape") {
+        once(has_shape_, key);
+        shape();
+      } else {
+        throw RunFault{fmt::format("the header has an entry `{}`", key)};
+      }
+      if (!takes(",") && next() != '}') expect(",");
+    }
+    next();
+    if (!rest_.empty()) throw RunFault{"the header continues after its dictionary"};
+    const std::pair<std::string_view, bool> entries[] = {
+        {"descr", has_type_}, {"fortran_order", has_order_}, {"shape", has_shape_}};
+    for (const auto& [key, has] : entries)
+      if (!has) throw RunFault{fmt::format("the header has no `{}`", key)};
   }
-  return extents;
-}
+
+  NumpyType type;
+  bool is_fortran = false;
+  Extents extents;
+
+ private:
+  static void once(bool& has, std::string_view key) {
+    if (std::exchange(has, true)) throw RunFault{fmt::format("the header has `{}` twice", key)};
+  }
+  /// After blanks; 0 at the end.
+  char next() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+    return rest_.empty() ? '\0' : rest_.front();
+  }
+  bool takes(std::string_view token) {
+    next();
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!takes(token)) throw RunFault{fmt::format("the header is not a dictionary of numpy: `{}` is missing", token)};
+  }
+  std::string_view string() {
+    const char quote = next();
+    const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
+    if (end == std::string_view::npos) throw RunFault{"the header is not a dictionary of numpy: a text is missing"};
+    const std::string_view text = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+  void shape() {
+    expect("(");
+    bool is_tuple = false;
+    while (!takes(")")) {
+      if (!extents.empty() && !is_tuple) expect(",");
+      next();
+      std::int64_t extent = 0;
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
+      if (error != std::errc() || extent < 0) throw RunFault{"the shape is not a tuple of extents"};
+      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
+      extents.push_back(extent);
+      if (extents.size() > 64) throw RunFault{"the tensor has more than 64 axes"};
+      is_tuple = takes(",");
+    }
+    if (extents.size() == 1 && !is_tuple) throw RunFault{"the shape is not a tuple of extents"};
+  }
+
+  std::string_view rest_;
+  bool has_type_ = false, has_order_ = false, has_shape_ = false;
+};
 
 HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
   if (!bytes.starts_with("\x93NUMPY") || bytes.size() < 10) throw RunFault{"not a .npy file"};
   const int major = bytes[6];
   const std::size_t length_bytes = major == 1 ? 2 : 4;
-  if (major < 1 || major > 3 || bytes.size() < 8 + length_bytes) throw RunFault{"not a .npy file of format 1 to 3"};
+  if (major < 1 || major > 3 || bytes[7] != 0 || bytes.size() < 8 + length_bytes)
+    throw RunFault{"not a .npy file of format 1 to 3"};
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<std::uint8_t>(bytes[8 + i]);
   if (length > bytes.size() - 8 - length_bytes) throw RunFault{"the header is longer than the file"};
-  const std::string_view header = bytes.substr(8 + length_bytes, length);
+  NumpyHeader header(bytes.substr(8 + length_bytes, length));
   const std::string_view data = bytes.substr(8 + length_bytes + length);
-  const NumpyType type = numpy_type(entry(header, "'descr'"));
-  const bool is_fortran = entry(header, "'fortran_order'").starts_with("True");
-  Extents extents = numpy_shape(entry(header, "'shape'"));
+  const NumpyType type = header.type;
+  Extents extents = std::move(header.extents);
   const std::size_t width = element_bytes(type.dtype), count = element_count(extents);
   if (data.size() / width < count) throw RunFault{"the file ends before its elements do"};
   if (data.size() != count * width)
@@ -114,7 +173,7 @@ HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
   }
   if (type.dtype == DType::kBool)
     for (std::uint8_t& byte : tensor.as_mutable<std::uint8_t>()) byte = byte != 0 ? 1 : 0;
-  if (!is_fortran || extents.size() < 2) return tensor;
+  if (!header.is_fortran || extents.size() < 2) return tensor;
   Extents reversed(extents.rbegin(), extents.rend());
   std::vector<std::int64_t> strides = strides_of(reversed);
   std::reverse(strides.begin(), strides.end());

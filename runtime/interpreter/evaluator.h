@@ -53,6 +53,8 @@ class Evaluator {
   Evaluator& until(int version) { return until_ = version, *this; }  ///< last opset it holds for
   Evaluator& evaluate(EvaluateFunction function) { return evaluate_ = function, *this; }
   Evaluator& error(Rounding rounding) { return rounding_ = rounding, *this; }
+  /// Operands that say how to compute may be longer than inference follows: the function checks them itself.
+  Evaluator& checks_long_lists() { return checks_long_lists_ = true, *this; }
 
   std::string_view name() const { return name_; }
   std::string_view domain() const { return domain_; }
@@ -60,12 +62,14 @@ class Evaluator {
   int last_version() const { return until_; }
   EvaluateFunction function() const { return evaluate_; }
   Rounding rounding() const { return rounding_; }
+  bool has_own_checks() const { return checks_long_lists_; }
 
  private:
   std::string_view name_, domain_;
   int since_ = 1, until_ = 1 << 20;
   EvaluateFunction evaluate_ = nullptr;
   Rounding rounding_;
+  bool checks_long_lists_ = false;
 };
 
 /// At namespace scope of a family's file: `const RegisterEvaluators kSoftmaxes{softmax(), log_softmax()};`

@@ -36,15 +36,18 @@ class NodeNames : public ops::ValueNames {
   const Node& node_;
 };
 
-/// Without an entry that says more, small operands are taken to say how to compute.
-bool needs_content(const Application& call, const ops::OpEntry* entry, std::size_t operand, const HostValue& value) {
-  if (!value.is_tensor()) return false;
-  if (value.tensor().size() <= kSmallContent) return true;
+/// Whether the operand says how to compute, and not what on.
+bool is_direction(const Application& call, const ops::OpEntry* entry, std::size_t operand) {
   if (entry == nullptr || call.schema == nullptr) return false;
   const FormalParameter* const formal = call.formal_operand(operand);
   if (formal == nullptr) return false;
   const auto role = entry->role_of(formal->name);
   return role == ops::OperandRole::kHost || role == ops::OperandRole::kHostList;
+}
+
+/// Without an entry that says more, small operands are taken to say how to compute.
+bool needs_content(const Application& call, const ops::OpEntry* entry, std::size_t operand, const HostValue& value) {
+  return value.is_tensor() && (value.tensor().size() <= kSmallContent || is_direction(call, entry, operand));
 }
 
 /// The schema's defaults that the call leaves out: the body refers to them. `lists` keeps those that are lists.
@@ -320,7 +323,9 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
     call.operands = last.operands;
     return last.call;
   }
-  const ops::OpEntry* const entry = kinds_[model_.node(id).op].entry;
+  const Kind& kind = kinds_[model_.node(id).op];
+  const ops::OpEntry* const entry = kind.entry;
+  const bool takes_long_lists = kind.evaluator != nullptr && kind.evaluator->has_own_checks();
   std::vector<FactId>& facts = operand_facts_;
   facts.clear();
   last.has_keys = false;  // until all are
@@ -331,6 +336,10 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
       continue;
     }
     const bool with_content = needs_content(call, entry, i, operands[i]);
+    // Inference holds such operands against the others, and follows no longer ones: evaluators rely on that.
+    if (with_content && !takes_long_lists && operands[i].tensor().size() > kMaxContent)
+      throw RunFault{fmt::format("operand {} says how to compute, by {} elements: no more than {} are read", i,
+                                 operands[i].tensor().size(), kMaxContent)};
     facts.push_back(concrete_fact(*facts_, operands[i], with_content, lists_known_));
     last.keys[i].set(operands[i], with_content);
   }

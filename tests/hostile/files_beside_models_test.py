@@ -87,6 +87,19 @@ class FilesBesideModelsTest(unittest.TestCase):
             self.assertIn(result.code, VERDICT, result.errors[:500])
             self.assertLess(result.cpu, 1)
 
+    def test_what_a_found_configuration_names_is_not_quoted(self):
+        self.model.write_bytes(simple([RELU]))
+        self.write("tensorlint.toml", 'placement-file = "other"\n')
+        for content, secret in (("key = 99999999999999999999999", "9999"), ("key = 1e99999999", "1e99"), ("key = tru3secret", "tru3"),
+                                ("root:x:0:0", "root"), ("key = \"a\\qb\"", "\\q"), ("a = 1\na = 2", "`a`"), ("key = {a = ~", "~")):
+            self.write("other", content)
+            result = run(["check", self.model])
+            self.assertEqual(result.code, UNREADABLE)
+            self.assertRegex(result.errors.decode(), r"other:\d+:\d+: not TOML\n$")
+            self.assertNotIn(secret, result.errors.decode())
+            # Who gives the file may read it.
+            self.assertNotIn("not TOML", run(["check", "--placement-file", self.folder / "other", self.model]).errors.decode())
+
     def test_patterns_that_suppress_findings(self):
         self.write("tensorlint.toml", "suppress = [\n" + '{rule = "dead-node", reason = "r", node = "*?q*"},\n' * 1500 + "]\n")
         self.model.write_bytes(simple([*[wire.node("Tanh", ["x"], [""])] * 5500, RELU]))

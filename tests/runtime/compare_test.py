@@ -247,6 +247,40 @@ class CompareTest(unittest.TestCase):
         write_npz(without / "values.npz", {"p": np.zeros((6, 64), np.float32)})
         self.refuses("the input `x` is missing", without)
 
+    def test_archives_that_others_read_otherwise_are_refused(self) -> None:
+        good = (self.arrays() / "values.npz").read_bytes()
+        end = good.rfind(b"PK\5\6")
+        count = int.from_bytes(good[end + 8 : end + 10], "little")
+        one_less = (count - 1).to_bytes(2, "little")
+        deflated = self.empty_folder()
+        write_npz(deflated / "values.npz", dict(np.load(self.folder / "r/values-0000.npz")), zipfile.ZIP_DEFLATED)
+        longer = bytearray((deflated / "values.npz").read_bytes())
+        with zipfile.ZipFile(deflated / "values.npz") as archive:
+            last = archive.infolist()[-1]
+        # A byte after the compressed ones of the last member, which its directory counts.
+        begin = longer.rfind(b"PK\1\2")
+        directory = longer.find(b"PK\1\2")
+        longer[begin + 20 : begin + 24] = (last.compress_size + 1).to_bytes(4, "little")
+        longer[directory:directory] = b"x"
+        at = longer.rfind(b"PK\5\6") + 16
+        longer[at : at + 4] = (directory + 1).to_bytes(4, "little")
+        for content, message in (
+            (good[: end + 8] + 2 * one_less + good[end + 12 :], f"its directory continues after the {count - 1} members"),
+            (good + b"x", "bytes follow the end of the archive"),
+            (good.replace(b"h.npy", b"p.npy", 1), "the member has another name than in the directory"),
+            (bytes(longer), "the compressed bytes are damaged"),
+        ):
+            out = self.empty_folder()
+            (out / "values.npz").write_bytes(content)
+            self.refuses(message, out)
+
+    def test_initializers_of_one_name_are_refused(self) -> None:
+        tensors = [onnx.numpy_helper.from_array(array, "h") for array in (np.zeros((6, 64), np.float32), np.ones((6, 64), np.float32))]
+        model = onnx.helper.make_model(onnx.helper.make_graph([], "values", [], [], tensors), ir_version=10)
+        out = self.arrays()
+        (out / "more.initializers").write_bytes(model.SerializeToString())
+        self.refuses("more.initializers", out)
+
     def test_strings_choices_and_complex_numbers(self) -> None:
         text = """<ir_version: 10, opset_import: ["": 22]>
         g (float[4, 8] x, string[3] s, float[1, 8, 1] signal) => (int64[4] k, string[3] t, float[4, 2] v, int64[4, 2] i, int64[2, n] z) {
@@ -782,7 +816,7 @@ class CompareTest(unittest.TestCase):
             "the header is longer than the file": good[:100],
             "not a .npy file": good[:5],
             "not a .npy file of format 1 to 3": good[:6] + b"\x09" + good[7:],
-            "the header has no 'shape'": good.replace(b"'shape'", b"'shope'"),
+            "the header has an entry `shope`": good.replace(b"'shape'", b"'shope'"),
             "the shape is not a tuple of extents": good.replace(b"(6, 64)", b"(-6,64)"),
             "is not supported": good.replace(b"<f4", b"|O4"),
             "ends before": good.replace(b"(6, 64), }", b"(6, 64000000000), }")[: len(good)],

@@ -191,6 +191,21 @@ class DeviceOption(unittest.TestCase):
         self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `#3\(ReduceMax\)`")
         self.assertIn("copies, as planned: 2 to emulated:0, emulated:1 (144 bytes), 2 from it (76 bytes); memory there: 96, 160 bytes\n", result.stdout)
 
+    def test_defaults_that_a_run_replaces_are_no_constants_of_a_loss(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            np.save(root / "a.npy", np.array([1, 2, 4, 8], np.float32))
+            np.save(root / "b.npy", np.array([1, 0, 1, 3], np.float32))
+            np.save(root / "w.npy", np.float32(3))
+            model = root / "m.onnxtxt"
+            for body, expected in (("s = Mul (d, d) e = Mul (s, w)", 28.5), ("e = Pow (d, w)", 40.0)):
+                default = "1" if "Mul" in body else "2"
+                model.write_text(f'''<ir_version: 10, opset_import: ["": 21]>
+                    g (float[4] a, float[4] b, float w = {{{default}}}) => (float y) {{ d = Sub (a, b) {body} y = ReduceMean <keepdims = 0> (e) }}''')
+                for device in ([], ["--device=emulated:0"]):
+                    result = execute(f"--model={model}", "--text=", *(f"--inputs={name}={root / name}.npy" for name in "abw"), *device)
+                    self.assertEqual(result.stdout, f"`y`: float32[] = {expected:g}\n", result.stderr)
+
     def test_node_that_makes_the_data_and_its_shape(self) -> None:
         """The shape is known, so that the Reshape does not read it; the If, which nothing else reads, runs for the data."""
         text = (

@@ -97,6 +97,36 @@ class RunTest(unittest.TestCase):
             result = self.run_model(self.model(text), "--check-facts")
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    def test_facts_hold_of_a_slope_of_any_rank_which_stretches_the_data(self) -> None:
+        for opset in (7, 9, 16, 21):
+            model = self.model(f'<ir_version: 8, opset_import: ["" : {opset}]> g (float x, float[] s) => (float[] y) {{ y = PRelu (x, s) }}')
+            result = self.run_model(model, "--check-facts", "--inputs", self.array("x", np.array(-2, np.float32)), "--inputs", self.array("s", np.ones(3, np.float32)))
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertIn("[-2, -2, -2]", result.stdout)
+
+    def test_operands_of_other_ranks_are_refused_before_opset_8(self) -> None:
+        for op in ("Max", "Min", "Sum", "Mean"):
+            for opset, code in ((7, 2), (8, 0)):
+                model = self.model(f'<ir_version: 4, opset_import: ["" : {opset}]> g (float[] s, float x) => (float[] y) {{ y = {op} (s, x) }}')
+                arrays = ["--inputs", self.array("x", np.array(1, np.float32)), "--inputs", self.array("s", np.ones(3, np.float32))]
+                result = self.run_model(model, "--check-facts", *arrays)
+                self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+                if code == 2:
+                    self.assertIn("has 1 axes, `x` has 0", result.stderr)
+
+    def test_lists_longer_than_inference_follows_are_refused(self) -> None:
+        # Of axes nobody has held against the rank.
+        for op in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSumExp"):
+            for shape in ("", "[2, 3]"):
+                text = f"g (float{shape} x) => (float{shape or '[]'} y) {{ n = Constant <value_ints = [1025]> () a = ConstantOfShape <value = int64[1] {{1099511627776}}> (n) y = {op} (x, a) }}"
+                for device in ([], ["--device", "emulated:0"]):
+                    result = self.run_model(self.model(HEAD + text), "--seed", "1", *device)
+                    self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+                    self.assertIn("1025 elements", result.stderr)
+        parts = self.model(HEAD + "g (float[2000] x, int64[2000] n) => (int64 k) { s = SplitToSequence <axis = 0> (x, n) k = SequenceLength (s) }")
+        arrays = ["--inputs", self.array("x", np.zeros(2000, np.float32)), "--inputs", self.array("n", np.ones(2000, np.int64))]
+        self.assertEqual(self.run_model(parts, *arrays).stdout, "`k`: int64[] = 2000\n")
+
     def test_facts_do_not_hold_after_a_default_of_another_shape(self) -> None:
         model = self.model(HEAD + "g (float[N, 8] x) => (y) <float[2, 3] x = {1, 2, 3, 4, 5, 6}> { y = Identity (x) }\n")
         self.assertEqual(self.run_model(model).returncode, 2)
@@ -203,6 +233,43 @@ class RunTest(unittest.TestCase):
             result = self.run_model(model, "--seed", "1", "--inputs", argument)
             self.assertEqual(result.returncode, 2, argument)
             self.assertIn(message, result.stderr)
+
+    def test_headers_of_numpy_that_are_none(self) -> None:
+        model = self.model(HEAD + "g (float[6] x) => (float[6] y) { y = Identity (x) }\n")
+        path = self.folder / "x.npy"
+
+        def run(header: str, version: bytes = b"\1\0") -> subprocess.CompletedProcess[str]:
+            encoded = header.encode()
+            path.write_bytes(b"\x93NUMPY" + version + len(encoded).to_bytes(2, "little") + encoded + np.arange(6, dtype=np.float32).tobytes())
+            return self.run_model(model, "--inputs", f"x={path}")
+
+        good = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"
+        for header in (good, good + "   \n", "{'shape':(6L,),\n\"descr\":'<f4','fortran_order':False}", good.replace("<", "=")):
+            self.assertEqual(run(header).stdout, "`y`: float32[6] = [0, 1, 2, 3, 4, 5]\n", header)
+            np.load(path)
+        for header in (
+            "garbage 'shape': (6L) 'fortran_order' 'descr''<f4' ][", good + "x", good[:-1], good.replace("(6,)", "(6)"), good.replace("(6,)", "(6"),
+            good.replace("(6,)", "(2 3)"), good.replace("(6,)", "(,6)"), good.replace("False", "Maybe"), good.replace("<f4", "xf4"), good.replace("'<f4'", "[('a', '<f4')]"),
+            good.replace("'shape'", "'shape': (6,), 'shape'"), good.replace("'shape'", "'form'"), "{'descr': '<f4', 'shape': (6,)}", "", "{",
+        ):
+            self.assertEqual(run(header).returncode, 2, header)
+        self.assertEqual(run(good, b"\1\xc8").returncode, 2)
+
+    def test_sequences_that_say_other_than_they_hold(self) -> None:
+        model = self.model(HEAD + "g (seq(float[2]) s) => (int64 n) { n = SequenceLength (s) }\n")
+        optional = self.model(HEAD + "g (optional(float[2]) o) => (bool b) { b = OptionalHasElement (o) }\n", "o.onnxtxt")
+        tensor = numpy_helper.from_array(np.ones(2, np.float32)).SerializeToString()
+        part = bytes([3 << 3 | 2, len(tensor)]) + tensor
+        kind = b"\x10\x01"
+        for name, path, content, code in (
+            ("s", model, kind + part + part, 0), ("s", model, kind, 0), ("o", optional, kind + part, 0), ("o", optional, kind, 0),
+            ("s", model, part, 2), ("s", model, b"\x10\x03" + part, 2), ("o", optional, kind + part + part, 2),
+            ("s", model, kind + b"\x18\x01", 2), ("s", model, kind + b"\x1d" + b"\0" * 4, 2), ("s", model, kind + b"\x1e", 2),
+            ("s", model, kind + b"\x08\x01" + part, 2), ("s", model, kind + part + bytes([5 << 3 | 2, 0]), 2),
+        ):
+            (self.folder / "v.pb").write_bytes(content)
+            result = self.run_model(path, "--inputs", f"{name}={self.folder}/v.pb")
+            self.assertEqual(result.returncode, code, (content[:8], result.stdout, result.stderr))
 
     def test_arrays_of_numpy_in_all_layouts(self) -> None:
         model = self.model(HEAD + "g (int32[2, 3] x) => (int32[2, 3] y) { y = Identity (x) }\n")

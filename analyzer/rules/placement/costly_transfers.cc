@@ -31,7 +31,7 @@ class CostlyTransfers : public Rule {
                                            : fmt::format(" ({} bytes{})", bytes,
                                                          copies.copies > 1 ? " with what else the node reads" : "")))
           .value(copies.value)
-          .cost({copies.copies, 0, bytes, "0", dearest.conditions});
+          .cost({copies.copies, 0, bytes, "0", dearest.named_conditions()});
     }
   }
 };

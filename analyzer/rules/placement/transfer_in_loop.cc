@@ -25,7 +25,7 @@ class TransferInLoop : public Rule {
                                    quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
                                    copies.copies, bytes.empty() ? std::string() : fmt::format(" ({} bytes)", bytes)))
           .value(copies.value)
-          .cost({copies.copies, 0, bytes, "0", dearest.conditions});
+          .cost({copies.copies, 0, bytes, "0", dearest.named_conditions()});
     }
   }
 };

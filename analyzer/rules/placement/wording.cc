@@ -133,7 +133,7 @@ std::string bytes_text(const dataflow::Analysis& analysis, Dim bytes) {
 
 findings::TransferCost to_transfer_cost(const dataflow::Analysis& analysis, const placement::CostCase& run) {
   return {run.cost.copies, run.cost.setup_copies, bytes_text(analysis, run.cost.bytes),
-          bytes_text(analysis, run.cost.setup_bytes), run.conditions};
+          bytes_text(analysis, run.cost.setup_bytes), run.named_conditions()};
 }
 
 std::string iteration_text(std::int64_t iteration) {

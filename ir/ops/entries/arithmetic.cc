@@ -193,15 +193,20 @@ void variadic_shape(Inference& in) {
     return;
   }
   std::optional<Dims> result;
+  int first = 0;
   for (int i = 0; i < static_cast<int>(in.operand_count()); ++i) {
     const auto shape = in.shape(i);
     if (!shape) continue;
     if (!result) {
       result = copy_dims(*shape);
-    } else if (shape->size() == result->size()) {
+      first = i;
+    } else if (shape->size() != result->size()) {
+      in.fail(kVariadicShapes, {first, i},
+              {"{} has {} axes, {} has {}", OperandRef(first), result->size(), OperandRef(i), shape->size()});
+    } else {
       for (std::size_t k = 0; k < result->size(); ++k)
-        (*result)[k] =
-            same_extent(in, (*result)[k], (*shape)[k], 0, i, kVariadicShapes, {"operands differ at axis {}", Axis(k)});
+        (*result)[k] = same_extent(in, (*result)[k], (*shape)[k], first, i, kVariadicShapes,
+                                   {"operands differ at axis {}", Axis(k)});
     }
   }
   if (result) in.set_shape(0, *result);
@@ -239,10 +244,11 @@ void mean(Inference& in) {
 }
 
 void prelu(Inference& in) {
-  unary_shape(in);
+  // Until opset 6 a slope of one dimension belongs to the channels, wherever these are.
+  if (in.opset() < 7) return unary_shape(in);
   const auto data = in.shape(0), slope = in.shape(1);
-  // Until opset 6 a slope of one dimension belongs to the channels, wherever these are. Runtimes stretch the data, too.
-  if (data && slope && in.opset() >= 7) in.set_shape(0, broadcast(in, *data, *slope, 0, 1, kSlopeShape));
+  // Runtimes stretch the data, too.
+  if (data && slope) in.set_shape(0, broadcast(in, *data, *slope, 0, 1, kSlopeShape));
 }
 
 void bit_shift(Inference& in) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/readers/onnx/model_reader.h"
+#include "ir/readers/onnx/unread_messages.h"
 
 namespace tensorlint::onnx {
 namespace {
@@ -141,6 +142,9 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
         break;
       case wire::kAttributeSparseTensor:
         self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node);
+        break;
+      case wire::kAttributeSparseTensors:
+        pass_over(fields.inside(fields.view("AttributeProto.sparse_tensors")), wire::MessageType::kSparseTensor);
         break;
       default:
         fields.skip();

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <utility>
 
 #include "ir/protobuf/onnx_fields.h"
 #include "ir/readers/onnx/reader.h"
+#include "ir/readers/onnx/wire.h"
 
 namespace tensorlint {
 namespace {
@@ -16,23 +15,25 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr std::int64_t kIrVersion = 10;
 // onnx.SequenceProto and OptionalProto: elem_type, then one field for each kind of value.
-constexpr std::uint32_t kElementKind = 2, kTensors = 3, kSequences = 5, kOptionals = 7;
+constexpr std::uint32_t kName = 1, kElementKind = 2, kTensors = 3, kSequences = 5, kOptionals = 7;
 
-std::string_view view_of(protozero::data_view data) { return {data.data(), data.size()}; }
+/// Those of the list are the fields of the kinds 1 to 5, in this order.
+constexpr std::uint32_t kFieldOfKind = 2;
 
-Result<ValueMessage> read(std::string_view message, TypeKind kind, int depth) {
+ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, int depth) {
   ValueMessage value{.kind = kind, .tensor = {}, .elements = {}};
   if (kind == TypeKind::kTensor) {
     value.tensor = message;
     return value;
   }
-  if (depth == kMaxDepth) return Error{"sequences and optionals are nested too deep", {}};
-  protozero::pbf_reader reader(message.data(), message.size());
-  while (reader.next()) {
+  if (depth == kMaxDepth) fields.fail("sequences and optionals are nested too deep");
+  std::int32_t element_kind = 0;
+  std::uint32_t element_field = 0;
+  while (fields.next()) {
     TypeKind element = TypeKind::kNone;
-    switch (reader.tag()) {
+    switch (fields.field()) {
       case kElementKind:
-        value.element_kind = reader.get_int32();
+        element_kind = fields.integer32("elem_type");
         continue;
       case kTensors:
         element = TypeKind::kTensor;
@@ -43,16 +44,21 @@ Result<ValueMessage> read(std::string_view message, TypeKind kind, int depth) {
       case kOptionals:
         element = TypeKind::kOptional;
         break;
-      case 1:  // the name
-        reader.skip();
+      case kName:
+        fields.view("name");
         continue;
       default:
-        return Error{"sparse tensors and maps are not read from files", {}};
+        fields.fail("sparse tensors and maps are not read from files");
     }
-    Result<ValueMessage> part = read(view_of(reader.get_view()), element, depth + 1);
-    if (!part) return part.error();
-    value.elements.push_back(*std::move(part));
+    if (element_field != 0 && (element_field != fields.field() || kind == TypeKind::kOptional))
+      fields.fail(kind == TypeKind::kOptional ? "an optional has two values" : "a sequence has elements of two kinds");
+    element_field = fields.field();
+    const std::string_view part = fields.view("value");
+    value.elements.push_back(read(fields.inside(part), part, element, depth + 1));
   }
+  if (element_field != 0 && static_cast<std::int64_t>(element_kind) + kFieldOfKind != element_field)
+    throw onnx::WireFault{
+        fmt::format("`elem_type` is {}, that of its values is {}", element_kind, element_field - kFieldOfKind)};
   return value;
 }
 
@@ -77,9 +83,9 @@ Result<Model> read_tensor_message(std::string_view message, std::string path) {
 
 Result<ValueMessage> read_value_message(std::string_view message, TypeKind kind) {
   try {
-    return read(message, kind, 0);
-  } catch (const protozero::exception& fault) {
-    return Error{fmt::format("not a value: {}", fault.what()), {}};
+    return read(onnx::Cursor(message, message.data()), message, kind, 0);
+  } catch (const onnx::WireFault& fault) {
+    return Error{fmt::format("not a value: {}", fault.message), {}};
   }
 }
 

@@ -21,10 +21,10 @@ struct ValueMessage {
   TypeKind kind = TypeKind::kNone;  ///< kNone: an empty optional
   std::string_view tensor;          ///< kTensor
   std::vector<ValueMessage> elements;
-  std::int32_t element_kind = 0;  ///< SequenceProto.elem_type, OptionalProto.elem_type
 };
 
-/// `kind`: kTensor, kSequence or kOptional. Errors: malformed bytes, nesting deeper than 16, sparse tensors and maps.
+/// `kind`: kTensor, kSequence or kOptional. Errors: malformed bytes, nesting deeper than 16, sparse tensors and maps,
+/// elements of another kind than `elem_type` says, an optional of two values.
 Result<ValueMessage> read_value_message(std::string_view message, TypeKind kind);
 
 }  // namespace tensorlint

@@ -21,6 +21,8 @@ inline constexpr std::uint64_t kGraphCost = 3 * sizeof(Graph) + 128;
 inline constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160;
 inline constexpr std::uint64_t kDeclarationCost = 3 * 24;
 inline constexpr std::uint64_t kDimCost = 2 * sizeof(DimDecl);
+/// Of a node, while it is placed: each message in them, and what is wrong with it.
+inline constexpr std::uint64_t kDeviceConfigurationCost = 3 * sizeof(ShardingSpec);
 inline constexpr std::uint64_t kStringCost = 2 * sizeof(std::string_view);
 
 /// Takes account of the memory that a model takes and of the bytes of the file that pay for it; weights pay nothing.

@@ -402,7 +402,10 @@ void Reader::node(std::string_view message, const Pending& pending) {
         skip_metadata(fields, "NodeProto.metadata_props");
         break;
       case wire::kNodeDeviceConfigurations:
-        fields.view("NodeProto.device_configurations");
+        budget_.charge(kDeviceConfigurationCost *
+                       pass_over(fields.inside(fields.view("NodeProto.device_configurations")),
+                                 wire::MessageType::kDeviceConfiguration));
+        check_budget(fields.field_start());
         model().has_node_device_configurations = true;
         break;
       default:

@@ -6,22 +6,16 @@
 #include <utility>
 
 #include "ir/readers/onnx/model_reader.h"
+#include "ir/readers/onnx/packed_numbers.h"
 #include "ir/readers/onnx/sparse_check.h"
 #include "ir/readers/onnx/tensor_check.h"
+#include "ir/readers/onnx/unread_messages.h"
 
 namespace tensorlint::onnx {
 namespace {
 
 constexpr std::size_t kKeptContents = std::size_t{8} << 10;       // 1,024 elements of 8 bytes are looked at
 constexpr std::size_t kScannedIntegers = std::size_t{512} << 10;  // as fact_of_tensor does: 64 Ki int64
-
-/// Throws where the last number of a packed field is cut: no parser of the format takes such a message.
-void check_packed(const Cursor& fields, std::uint32_t field, std::string_view packed) {
-  const std::size_t width = field == wire::kTensorFloatData ? 4 : field == wire::kTensorDoubleData ? 8 : 0;
-  const bool is_cut =
-      width != 0 ? packed.size() % width != 0 : !packed.empty() && static_cast<signed char>(packed.back()) < 0;
-  if (is_cut) fields.fail(fmt::format("truncated: the last number packed into field {} is cut", field));
-}
 
 TypedField typed_field_of(std::uint32_t number) {
   for (const TypedField field : {TypedField::kFloat, TypedField::kInt32, TypedField::kInt64, TypedField::kDouble})
@@ -58,7 +52,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         self.dtype_code = fields.integer32("TensorProto.data_type");
         break;
       case wire::kTensorSegment:
-        fields.view("TensorProto.segment");
+        pass_over(fields.inside(fields.view("TensorProto.segment")), wire::MessageType::kPlain);
         is_segment = true;
         break;
       case wire::kTensorFloatData:
@@ -138,7 +132,8 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
   const bool is_packed = fields.type() == WireType::length_delimited;
   if (is_packed) {
     piece = fields.view("TensorProto.data");
-    check_packed(fields, field, piece);
+    will_read(piece);
+    check_packed(fields, *wire::packing_in(wire::MessageType::kTensor, field), piece, mapping_);
     budget_.take_back(piece.size());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32

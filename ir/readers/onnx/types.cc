@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/readers/onnx/model_reader.h"
+#include "ir/readers/onnx/unread_messages.h"
 
 namespace tensorlint::onnx {
 namespace {
@@ -79,6 +80,7 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       outermost = self;
     }
     std::string_view body;
+    std::uint32_t body_field = 0;
     for (Cursor fields = cursor(message); fields.next();) {
       TypeKind kind = TypeKind::kNone;
       switch (fields.field()) {
@@ -104,10 +106,15 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
           fields.skip();
           continue;
       }
-      if (self->kind != TypeKind::kNone) problem = "a type is declared as two things at once";
+      if (self->kind != TypeKind::kNone) {
+        problem = "a type is declared as two things at once";
+        pass_over(fields.inside(body), *wire::message_in(wire::MessageType::kType, body_field));
+      }
       self->kind = kind;
       body = fields.view("TypeProto.value");
+      body_field = fields.field();
     }
+    if (self->kind == TypeKind::kOpaque) pass_over(cursor(body), wire::MessageType::kPlain);
     if (self->kind == TypeKind::kNone || self->kind == TypeKind::kOpaque) break;
     const bool is_tensor = self->kind == TypeKind::kTensor || self->kind == TypeKind::kSparseTensor;
     const std::uint32_t inner_field = self->kind == TypeKind::kMap ? 2 : 1;
@@ -122,6 +129,10 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       } else if (self->kind == TypeKind::kMap && fields.field() == 1) {
         self->element_code = fields.integer32("TypeProto.Map.key_type");
       } else if (!is_tensor && fields.field() == inner_field) {
+        if (has_inner) {
+          problem = "a type declares its elements twice";
+          pass_over(cursor(inner), wire::MessageType::kType);
+        }
         inner = fields.view("TypeProto.elem_type");
         has_inner = true;
       } else {

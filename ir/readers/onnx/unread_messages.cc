@@ -2,9 +2,11 @@
 
 #include <vector>
 
+#include "ir/readers/onnx/packed_numbers.h"
+
 namespace tensorlint::onnx {
 
-void pass_over(Cursor fields, wire::MessageType message) {
+std::size_t pass_over(Cursor fields, wire::MessageType message) {
   // A body takes three levels: its node, the attribute, the graph.
   constexpr std::size_t kMaxDepth = 3 * 64;
   struct Open {
@@ -12,6 +14,7 @@ void pass_over(Cursor fields, wire::MessageType message) {
     wire::MessageType message;
   };
   std::vector<Open> open{{fields, message}};
+  std::size_t messages = 1;
   while (!open.empty()) {
     Open& innermost = open.back();
     if (!innermost.fields.next()) {
@@ -19,15 +22,23 @@ void pass_over(Cursor fields, wire::MessageType message) {
       continue;
     }
     const auto inner = wire::message_in(innermost.message, innermost.fields.field());
+    const auto packing = wire::packing_in(innermost.message, innermost.fields.field());
     // The library takes a field of another wire type as one that it does not know.
-    if (!inner || innermost.fields.type() != WireType::length_delimited) {
+    if ((!inner && !packing) || innermost.fields.type() != WireType::length_delimited) {
       innermost.fields.skip();
       continue;
     }
+    const std::string_view content = innermost.fields.view("message");
+    if (packing) {
+      check_packed(innermost.fields, *packing, content, nullptr);
+      continue;
+    }
     if (open.size() == kMaxDepth) innermost.fields.fail("messages that are not read nest deeper than 192");
-    const Cursor within = innermost.fields.inside(innermost.fields.view("message"));
+    const Cursor within = innermost.fields.inside(content);
     open.push_back({within, *inner});
+    ++messages;
   }
+  return messages;
 }
 
 }  // namespace tensorlint::onnx

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstddef>
+
 #include "ir/protobuf/onnx_messages.h"
 #include "ir/readers/onnx/wire.h"
 
 namespace tensorlint::onnx {
 
-/// Passes over a message that nothing is read from, and over those in it. Throws WireFault where one of them does not
-/// parse, or where they nest deeper than the reader follows graphs.
-void pass_over(Cursor fields, wire::MessageType message);
+/// Passes over a message that nothing is read from, and over those in it: how many they are. Throws WireFault where one
+/// of them does not parse, or where they nest deeper than the reader follows graphs.
+std::size_t pass_over(Cursor fields, wire::MessageType message);
 
 }  // namespace tensorlint::onnx

@@ -185,7 +185,7 @@ const RegisterEvaluators kSequences{
     Evaluator("SequenceErase").evaluate(sequence_erase).error(Rounding::exact()),
     Evaluator("SequenceAt").evaluate(sequence_at).error(Rounding::exact()),
     Evaluator("SequenceLength").evaluate(sequence_length).error(Rounding::exact()),
-    Evaluator("SplitToSequence").evaluate(split_to_sequence).error(Rounding::exact()),
+    Evaluator("SplitToSequence").evaluate(split_to_sequence).error(Rounding::exact()).checks_long_lists(),
     Evaluator("ConcatFromSequence").evaluate(concat_from_sequence).error(Rounding::exact()),
     Evaluator("Optional").evaluate(optional).error(Rounding::exact()),
     Evaluator("OptionalGetElement").evaluate(optional_get_element).error(Rounding::exact()),

@@ -1,0 +1,54 @@
+"""Files of some MB in which each byte makes a little that is kept: memory stays within what SECURITY.md promises of files of their size."""
+
+import unittest
+
+import hostile_test
+import wire
+from promise import PromiseTest
+
+MIB = 1 << 20
+
+
+class KeptOfLargeFilesTest(PromiseTest):
+    def assert_memory(self, *commands: str, codes: tuple[int, ...] = (0, 1), more: int = 0) -> None:
+        size = self.path.stat().st_size
+        for command in commands:
+            with self.subTest(command):
+                result = hostile_test.run([*command.split(), self.path])
+                self.assertIn(result.code, codes, result.errors[:500])
+                self.assertLess(result.memory, 64 * MIB + 40 * size + more)
+
+    def test_device_configurations_of_a_node(self) -> None:
+        values = [wire.value("x", dims=[2])], [wire.value("y", dims=[2])]
+        for configurations in (wire.data(10, wire.data(1, "c") + b"\x12\0" * MIB), b"\x52\0" * MIB):
+            node = wire.node("Relu", ["x"], ["y"]) + configurations
+            self.path.write_bytes(wire.model(wire.graph([node], *values), ir_version=11))
+            self.assert_memory("check", "check --placement explicit", "show", "fix --diff", codes=(0, 1, 2))
+
+    def test_long_names_of_conditions(self) -> None:
+        inputs, nodes = [wire.value("x", dims=[2])], []
+        for i in range(8):
+            condition = f"c{i}" + "n" * 100_000
+            inputs.append(wire.value(condition, wire.BOOL, []))
+            bodies = [("g", wire.graph([wire.node(op, ["x"], [f"{op}{i}"])], [], [wire.value(f"{op}{i}", dims=[2])])) for op in ("Abs", "Neg")]
+            nodes.append(wire.node("If", [condition], [f"y{i}"], then_branch=bodies[0], else_branch=bodies[1]))
+        self.path.write_bytes(wire.model(wire.graph(nodes, inputs, [wire.value(f"y{i}", dims=[2]) for i in range(8)])))
+        self.assert_memory("check --placement runtime", "place", "check --placement runtime --format json", more=64 * MIB)
+
+    def test_comments_of_a_text_at_a_long_path(self) -> None:
+        folder = self.folder
+        while len(str(folder)) < 3300:
+            folder /= "d" * 200
+        folder.mkdir(parents=True)
+        self.path = folder / "m.onnxtxt"
+        self.path.write_text('<ir_version: 10, opset_import: ["": 21]>\n' + "#tensorlint:\n" * 40_000 + "g (float[2] x) => (float[2] y) { y = Abs (x) }\n")
+        self.assert_memory("check", "fix --diff")
+
+    def test_operands_of_one_node_as_json(self) -> None:
+        node = wire.data(1, "x") * (4 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
+        self.path.write_bytes(wire.model(wire.graph([node], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])))
+        self.assert_memory("show --format json")
+
+
+if __name__ == "__main__":
+    unittest.main()
