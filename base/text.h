@@ -8,9 +8,11 @@
 
 namespace tensorlint {
 
-/// Without the ASCII blanks at both ends, ends of lines among them.
+/// Of ASCII, ends of lines among them.
+inline constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+/// Without the blanks at both ends.
 constexpr std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);

@@ -18,7 +18,7 @@ namespace {
 using findings::RuleNames;
 using findings::Suppression;
 
-constexpr std::string_view kMark = "tensorlint:", kIgnore = "ignore";
+constexpr std::string_view kIgnore = "ignore";
 
 /// Line that each comment is about: its own, or the next one that is no comment.
 std::vector<std::uint32_t> lines_meant(std::span<const Comment> comments) {
@@ -62,17 +62,17 @@ std::optional<std::string> parse(std::string_view text, const RuleNames& names, 
 CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) {
   CommentSuppressions found;
   const std::vector<std::uint32_t> lines = lines_meant(model.comments);
-  found.good.reserve(static_cast<std::size_t>(
-      std::ranges::count_if(model.comments, [](const Comment& comment) { return comment.text.starts_with(kMark); })));
+  found.good.reserve(static_cast<std::size_t>(std::ranges::count_if(
+      model.comments, [](const Comment& comment) { return comment.text.starts_with(Comment::kDirective); })));
   for (std::size_t i = 0; i < model.comments.size(); ++i) {
     const Comment& comment = model.comments[i];
-    if (!comment.text.starts_with(kMark)) continue;
+    if (!comment.text.starts_with(Comment::kDirective)) continue;
     Suppression suppression;
     suppression.place.line = comment.line;
     suppression.line = lines[i];
     suppression.text = model.path;
-    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, found.bad.size() < kMostWithSimilar,
-                           suppression)) {
+    if (auto wrong = parse(trimmed(comment.text.substr(Comment::kDirective.size())), names,
+                           found.bad.size() < kMostWithSimilar, suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});
     } else {
       found.good.push_back(std::move(suppression));

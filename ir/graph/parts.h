@@ -145,6 +145,9 @@ struct Comment {
   std::uint32_t line = 0;  ///< from 1
   std::string_view text;
   bool alone = false;  ///< nothing but blanks stands before it on its line
+
+  /// What a comment begins with that says how its line, or the one below it, is to be checked.
+  static constexpr std::string_view kDirective = "tensorlint:";
 };
 
 /// What a graph already shows to be wrong when it is read: reported by rules, so that reading itself never stops there.

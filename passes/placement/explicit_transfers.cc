@@ -69,6 +69,7 @@ class TransferPlanner {
       if (side != kNowhere) ++(is_on_accelerator(side) ? plan_.on_accelerator : plan_.on_cpu);
     place_what_follows_nothing();
     for (const ValueId value : values) copy_where_needed(value);
+    if (problem_) return *std::move(problem_);
     return std::move(plan_);
   }
 
@@ -81,6 +82,12 @@ class TransferPlanner {
     return side == kAccelerator || (side != kCpu && cut_.on_source_side(side));
   }
   std::string device(bool accelerator) const { return accelerator ? plan_.accelerator : "cpu"; }
+
+  /// Each operand may need an edit, which takes some fifty times its bytes in the file.
+  bool has_room() {
+    if (analysis_.meter().is_spent()) stop("placing this model takes more work or memory than its size allows");
+    return !problem_;
+  }
 
   void stop(std::string why) {
     if (!problem_) problem_ = Error{std::move(why), {}};
@@ -122,8 +129,8 @@ class TransferPlanner {
 
   void use(NodeId node, std::size_t operand, Vertex side, bool is_host_read = false) {
     const ValueId value = model_.operands(model_.node(node))[operand];
-    if (value != ValueId::kAbsent)
-      uses_[value].push_back({node, static_cast<std::uint32_t>(operand), side, is_host_read});
+    if (value == ValueId::kAbsent || !has_room()) return;
+    uses_[value].push_back({node, static_cast<std::uint32_t>(operand), side, is_host_read});
   }
 
   /// Output `output` of a body is to be on `side`.
@@ -347,9 +354,16 @@ class TransferPlanner {
     return readers;
   }
 
+  void redirect(const std::vector<Use>& uses, const std::string& name) {
+    for (const Use& one : uses) {
+      if (!has_room()) return;
+      plan_.edits.push_back(SetOperand{one.node, one.index, name});
+    }
+  }
+
   void copy_where_needed(ValueId value) {
     const Vertex own = value_sides_[value];
-    if (own == kNowhere) return;
+    if (own == kNowhere || !has_room()) return;
     const bool from = is_on_accelerator(own);
     std::vector<Use> away, here;
     bool is_yielded = false;
@@ -370,10 +384,10 @@ class TransferPlanner {
       original = new_name(name_with_device(name, "before", to));
       const Value& made = model_.value(value);
       plan_.edits.push_back(SetResult{made.producer, made.result_index, original});
-      for (const Use& one : here) plan_.edits.push_back(SetOperand{one.node, one.index, original});
+      redirect(here, original);
     } else {
       copied = new_name(name_with_device(name, "on", to));
-      for (const Use& one : away) plan_.edits.push_back(SetOperand{one.node, one.index, copied});
+      redirect(away, copied);
     }
     const NodeId before = away.empty() ? NodeId::kNone : transfer_before(model_, value, readers_of(away), is_yielded);
     const GraphId graph = before == NodeId::kNone ? model_.value(value).graph : model_.node(before).graph;

@@ -203,7 +203,7 @@ void DeviceSources::read_rules(const dataflow::Analysis& analysis, const Placeme
     const PlacementRule& rule = rules[r];
     std::string globs;
     for (const std::string* glob : {&rule.nodes, &rule.values, &rule.modules})
-      if (!glob->empty()) globs += fmt::format("{}`{}`", globs.empty() ? "" : ", ", *glob);
+      if (!glob->empty()) globs += fmt::format("{}{}", globs.empty() ? "" : ", ", quoted_for_people(*glob));
     problems_.push_back(
         {NodeId::kNone, ValueId::kAbsent,
          fmt::format("line {} of the placement file places nothing: no name or module matches {}", rule.line, globs)});

@@ -304,7 +304,9 @@ class Walk {
     const Expected* judged = &expected;
     Expected again;
     const Suspect suspect{node, r, &inputs, &other, dtypes_[value], options_.is_chained};
-    if (result.test.verdict == Verdict::kBug && !expected.spread.is_absent()) {
+    const bool examines = result.test.verdict != Verdict::kIdentical && may_examine(node);
+    const auto is_bug = [&] { return examines && result.test.verdict == Verdict::kBug; };
+    if (is_bug() && !expected.spread.is_absent()) {
       // A deviation found too small by chance.
       auto many = reference_.expect(node, inputs,
                                     {.replicas = kManyReplicas, .uses_grants = options_.is_chained || !before.empty()});
@@ -316,14 +318,15 @@ class Walk {
     }
     // After the first bug of a chain, later values carry it.
     const bool is_last_word = options_.is_chained ? replicas_ == kManyReplicas && !has_bug_ : before.empty();
-    if (result.test.verdict == Verdict::kBug && is_last_word) {
+    if (is_bug() && is_last_word) {
       if (auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
         result.test = met->test;
         result.condition = met->name;
         if (options_.is_chained) expected = std::move(met->expected), judged = &expected;
       }
     }
-    const bool is_near = result.test.verdict == Verdict::kExplained || result.test.verdict == Verdict::kIllConditioned;
+    const bool is_near =
+        examines && (result.test.verdict == Verdict::kExplained || result.test.verdict == Verdict::kIllConditioned);
     if (is_near && before.empty() && !options_.is_chained && expected.value.is_tensor()) {
       if (const auto met =
               find_tf32_within_bounds(reference_, contract_, model_, suspect, expected.value.tensor(), memory_)) {
@@ -331,7 +334,7 @@ class Walk {
         result.condition = met->name;
       }
     }
-    if (result.test.verdict == Verdict::kBug && !before.empty() && !options_.is_chained) {
+    if (is_bug() && !before.empty() && !options_.is_chained) {
       // Signs of 8 roundings cancel by chance now and then; and values may not have been rounded before they were read.
       if (const auto test = test_again(suspect, before.nearest, {})) {
         result.test = *test;
@@ -341,7 +344,7 @@ class Walk {
         result.condition = "wide-intermediates";
       }
     }
-    if (result.test.verdict == Verdict::kBug && !before.empty() && (!options_.is_chained || is_last_word)) {
+    if (is_bug() && !before.empty() && (!options_.is_chained || is_last_word)) {
       if (const auto narrow = test_again(suspect, before.nearest, {.narrows_weights = true})) {
         result.test = *narrow;
         result.condition = "bf16-weights";
@@ -356,7 +359,8 @@ class Walk {
     }
     if (result.test.verdict == Verdict::kBug) {
       result.cause = guess_cause(*judged, other, result.test, memory_);
-      if (before.empty() && !options_.is_chained && constants_explain(reference_, contract_, model_, suspect, memory_))
+      if (examines && before.empty() && !options_.is_chained &&
+          constants_explain(reference_, contract_, model_, suspect, memory_))
         comparison_.notes.push_back(
             fmt::format("roundings of its constants explain {} of node {}: the exporter may have folded another node "
                         "into them",
@@ -364,6 +368,23 @@ class Walk {
     }
     result.worst_index = index_of(result.test.worst, other.extents());
     comparison_.results.push_back(std::move(result));
+  }
+
+  /// Whether it is looked for what else explains a result that differs: the node is computed some hundred times for
+  /// it, with all of its results. Nodes with more than a few of them share what may be spent on that.
+  bool may_examine(NodeId node) {
+    constexpr std::size_t kFewResults = 16, kMostOfMany = std::size_t{1} << 14;
+    const std::size_t results = model_.results(model_.node(node)).size();
+    if (results <= kFewResults) return true;
+    if (examined_ + results <= kMostOfMany) {
+      examined_ += results;
+      return true;
+    }
+    if (!std::exchange(leaves_unexamined_, true))
+      comparison_.notes.push_back(
+          fmt::format("from node {} on, conditions were not looked for where one of many results of a node differs",
+                      quoted_for_people(model_.label(node))));
+    return false;
   }
 
   static bool is_half_dtype(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
@@ -608,6 +629,8 @@ class Walk {
   IdVector<NodeId, std::size_t> positions_{model_.nodes.size(), 0};  ///< of the nodes of the main graph, as they run
   static constexpr std::size_t kMostRetried = 64, kMostRetriedInAll = 4096;  ///< nodes before a bug; of all bugs
   std::size_t retried_ = 0;
+  std::size_t examined_ = 0;  ///< results of nodes with many, whenever one of them was examined
+  bool leaves_unexamined_ = false;
 };
 
 }  // namespace

@@ -206,6 +206,7 @@ std::optional<KernelMatcher::ElementNode> KernelMatcher::describe(NodeId node) {
   if (!type || !shape) return refuse("its extents are not known before the run");
   if (shape->size() > kernels::kMaxElementRank)
     return refuse(fmt::format("its result has more than {} axes", kernels::kMaxElementRank));
+  if (fails(node)) return refuse("it fails");
   const auto operands = model_.operands(model_.node(node));
   analysis_.meter().charge(16 + 8 * operands.size());
   const bool is_float_result = DTypeSet::floats().contains(*type);

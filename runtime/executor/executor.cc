@@ -4,13 +4,13 @@
 #include <array>
 #include <chrono>
 #include <iterator>
-#include <new>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "runtime/values/codec.h"
+#include "runtime/values/guarded.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -76,19 +76,15 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   seconds_.assign(plan_->steps.size(), 0);
   gradients_.clear();
   gradients_left_out_ = 0;
-  try {
+  Result<std::vector<HostValue>> outputs = guarded([&] {
     refuse_too_large();
     const GraphExecution::Copies before = counted();
-    std::vector<HostValue> outputs = run_graph(*plan_, inputs, kAllOutputs);
+    std::vector<HostValue> results = run_graph(*plan_, inputs, kAllOutputs);
     check_copies(before);
-    return outputs;
-  } catch (const RunFault& fault) {
-    release_memory();
-    return Error{fault.message, {}};
-  } catch (const std::bad_alloc&) {
-    release_memory();
-    return Error{"out of memory", {}};
-  }
+    return results;
+  });
+  if (!outputs) release_memory();
+  return outputs;
 }
 
 void Executor::release_memory() {

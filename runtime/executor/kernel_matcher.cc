@@ -63,7 +63,9 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
 
 std::map<NodeId, KernelCall> KernelMatcher::find() {
   find_constants();
-  for (const NodeId node : model_.nodes.ids()) registered_[node] = analysis_.is_visited(node) && is_registered(node);
+  // A node that fails may lack operands.
+  for (const NodeId node : model_.nodes.ids())
+    registered_[node] = analysis_.is_visited(node) && !fails(node) && is_registered(node);
   // Losses first: what they are written out with has kernels of its own.
   for (const losses::LossSite& site : losses::find_losses(analysis_)) {
     if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor) || is_spent()) continue;

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <new>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "runtime/interpreter/constants.h"
 #include "runtime/interpreter/interpreter_impl.h"
+#include "runtime/values/guarded.h"
 
 namespace tensorlint::runtime {
 
@@ -52,24 +51,6 @@ IdVector<OperatorId, Interpreter::Impl::Kind> Interpreter::Impl::kinds_of(const 
   }
   return kinds;
 }
-
-namespace {
-
-/// What `compute` gives, or why it ended.
-template <typename Compute>
-Result<std::vector<HostValue>> guarded(const Compute& compute) {
-  try {
-    return compute();
-  } catch (const RunFault& fault) {
-    return Error{fault.message, {}};
-  } catch (const std::bad_alloc&) {
-    return Error{"out of memory", {}};
-  } catch (const std::length_error&) {
-    return Error{"out of memory", {}};
-  }
-}
-
-}  // namespace
 
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;

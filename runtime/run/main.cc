@@ -43,6 +43,7 @@
 #include "runtime/run/inputs.h"
 #include "runtime/run/options.h"
 #include "runtime/run/process.h"
+#include "runtime/values/memory.h"
 #include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
@@ -373,6 +374,8 @@ int main(int argc, char** argv) {
     command = arguments->command;
     const Result<int> code = runtime::run_model(*arguments);
     return code ? *code : runtime::refuse(command, code.error().message);
+  } catch (const runtime::RunFault& fault) {
+    return runtime::refuse(command, fault.message);
   } catch (const std::bad_alloc&) {
     return runtime::refuse(command, "out of memory");
   } catch (const std::exception& fault) {

@@ -89,6 +89,66 @@ class FixTest(unittest.TestCase):
                     again = subprocess.run([TOOL, "check", str(fixed)], capture_output=True, text=True, timeout=60, check=False)
                     self.assertEqual(again.returncode, 0, again.stdout)
 
+    def fixed_text(self, text: str, code: int = 0) -> str:
+        """What becomes of a model in text; nothing is left for `fix`."""
+        path = self.out.with_name("m.onnxtxt")
+        path.write_text(text, newline="")
+        result = fix(str(path), "--in-place", "--unsafe")
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        self.assertIn("wrote", result.stdout)
+        self.assertIn("nothing to fix", fix(str(path), "-o", str(self.out.with_suffix(".onnxtxt")), "--unsafe").stdout)
+        with open(path, newline="") as file:
+            return file.read()
+
+    def test_attributes_behind_the_operands(self) -> None:
+        head = '<ir_version: 8, opset_import: ["": 13]>\ng (float[1, 4] x) => (float[4] y) { '
+        for code in ("y = Squeeze (x) <axes = [0]>", "y = Squeeze <> (x) <axes = [0]>", "y = Squeeze <axes = [0]> (x)"):
+            text = self.fixed_text(head + code + " }\n")
+            self.assertNotIn("<axes", text)
+            model = onnx.parser.parse_model(text.replace("Squeeze <>", "Squeeze"))
+            self.assertEqual([len(model.graph.node), model.graph.node[-1].input[0]], [2, "x"])
+
+    def test_declarations_of_a_function_with_a_header(self) -> None:
+        text = self.fixed_text('''<ir_version: 8, opset_import: ["": 13, "f": 1]>
+g (float[1, 4] x) => (float[4] y) { y = f.foo (x) }
+<domain: "f", opset_import: ["": 13]>
+foo (x) => (y) <int32 z> {
+  z = Shape (x)
+  i = Constant <value = int32 {1}> ()
+  w = Add (z, i)
+  y = Squeeze <axes = [0]> (x)
+}
+''')
+        self.assertNotIn("int32 z", text)
+        onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+
+    def test_comments_with_other_blanks(self) -> None:
+        for before, after in (("", "\f"), ("\v", ""), (" ", "\v\f\t")):
+            text = self.fixed_text(f'''<ir_version: 8, opset_import: ["": 13]>
+g (float[1, 4] x) => (float[1, 4] y) {{
+  y = Abs (x)  #{before}tensorlint: ignore[dead-node] foo{after}
+}}
+''')
+            self.assertIn("y = Abs (x)\n}", text)
+
+    def test_moved_nodes_take_their_comments_along(self) -> None:
+        head = '<ir_version: 8, opset_import: ["": 17]>\ng (float[N, 4] x) => (float[N, 4] y)\n'
+        ignored = "tensorlint: ignore[samples-depend-on-each-other] known"
+        for body, wanted in (
+            # The node after it stands on the line of the bracket.
+            (f"{{ y = Abs (z)\n  z = Softmax <axis = 0> (x)  # {ignored}\n}}\n", f"{{ \nz = Softmax <axis = 0> (x)  # {ignored}\ny = Abs (z)\n}}\n"),
+            (f"{{ y = Abs (z)  # of z\n  # {ignored}\n  # really\n  z = Softmax <axis = 0> (x)\n}}\n",
+             f"{{ \n  # {ignored}\n  # really\nz = Softmax <axis = 0> (x)\ny = Abs (z)  # of z\n}}\n"),
+            (f"{{\n  y = Abs (z)\n\n  # {ignored}\n  z = Softmax <axis = 0> (x)  # of x\n}}\n",
+             f"{{\n  # {ignored}\n  z = Softmax <axis = 0> (x)  # of x\n  y = Abs (z)\n\n}}\n"),
+            # A comment that is about a part of the graph stays.
+            (f"{{\n  y = Abs (z)\n\n  # The first part.\n  z = Softmax <axis = 0> (x)  # {ignored}\n}}\n",
+             f"{{\n  z = Softmax <axis = 0> (x)  # {ignored}\n  y = Abs (z)\n\n  # The first part.\n}}\n"),
+            (f"{{ y = Abs (z)\r\n  z = Softmax <axis = 0> (x)  # {ignored}\r\n}}\r\n", f"{{ \r\nz = Softmax <axis = 0> (x)  # {ignored}\r\ny = Abs (z)\r\n}}\r\n"),
+        ):
+            lines = head.replace("\n", "\r\n") if "\r" in body else head
+            self.assertEqual(self.fixed_text(lines + body), lines + wanted)
+
     def test_wrong_use_and_bad_files_are_refused(self) -> None:
         sample = str(SAMPLES / "regression_bad.onnx")
         self.out.write_bytes(b"\x89PNG\r\n\x1a\n")

@@ -49,6 +49,14 @@ class KeptOfLargeFilesTest(PromiseTest):
         self.path.write_bytes(wire.model(wire.graph([node], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])))
         self.assert_memory("show --format json")
 
+    def test_operands_that_a_placed_model_reads_elsewhere(self) -> None:
+        for operands in (100, 2000, 1 << 20):
+            node = wire.data(1, "x") * operands + wire.data(4, "Sum")
+            nodes = [node + wire.data(2, "y" if i == 0 else "") for i in range((1 << 20) // operands)]
+            self.path.write_bytes(wire.model(wire.graph(nodes, [wire.value("x", dims=["n", "m"])], [wire.data(1, "y")])))
+            # Also what the second model may take.
+            self.assert_memory("place", codes=(0, 2), more=(64 + 16) * MIB + 36 * self.path.stat().st_size)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,9 +2,11 @@
 
 import itertools
 import json
+import struct
 import unittest
 
 import hostile_test
+import wire
 from onnx import TensorProto, ValueInfoProto, helper
 from promise import LARGEST, PromiseTest, branches_with_loops
 from visits_and_probes_test import some_names
@@ -117,6 +119,23 @@ class RunsAndReportsTest(PromiseTest):
         for name, tensor in (("z", helper.make_tensor("z", TensorProto.FLOAT, [3], [1.0] * 3)), ("i", helper.make_tensor("i", TensorProto.INT64, [1], [7]))):
             (self.folder / "values" / f"{name}.pb").write_bytes(tensor.SerializeToString())
         self.assert_kept(hostile_test.run(["compare", "--against", self.folder / "values", path]), len(text), codes=(0, 1, 2))
+
+    def test_many_results_of_a_node_that_all_differ(self):
+        """Each is examined further, for which all results of the node are computed again and again."""
+        count = 900
+        nodes = [wire.node("Sqrt", [f"s{i}" if i else "x"], [f"s{i + 1}"]) for i in range(16)]
+        names = [f"r{i}" for i in range(count)]
+        nodes += [wire.node("Split", ["s16"], names)]
+        model = self.folder / "m.onnx"
+        model.write_bytes(wire.model(wire.graph(nodes, [wire.value("x", dims=[count])], [wire.data(1, "s16")]), opsets=(("", 13),)))
+        values = [wire.tensor("x", wire.FLOAT, [count], struct.pack("<f", 1) * count), *(wire.tensor(name, wire.FLOAT, [1], struct.pack("<f", 2)) for name in names)]
+        (self.folder / "values").mkdir()
+        (self.folder / "values/v.initializers").write_bytes(wire.model(wire.graph([], initializers=values)))
+        for options in ([], ["--chained"], ["--format", "json"]):
+            with self.subTest(options):
+                result = hostile_test.run(["compare", model, "--against", self.folder / "values", *options])
+                self.assert_kept(result, 1 << 16, codes=(1,))
+                self.assertIn(b"conditions were not looked for", result.output)
 
     def test_loops_that_never_run_are_not_analysed_in_each_stage(self):
         """0.2 s in the check, which says that it spent its allowance; 1.2 s when each stage spent one of its own."""

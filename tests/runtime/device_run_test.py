@@ -11,6 +11,7 @@ from pathlib import Path
 
 import backend_run_test
 import numpy as np
+import onnx
 
 TOOL = os.environ["TENSORLINT_BINARY"]
 RUNNER = Path(TOOL).with_name("tensorlint-run")
@@ -242,6 +243,20 @@ class DeviceOption(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"interpreter +[\d.]+  `loss` \(ReduceMean\): copies for `pointwise_loss squared, mean` cost more than running here\n")
         self.assertIn("copies, as planned: 0 to emulated:0 (0 bytes), 0 from it (0 bytes)", result.stdout)
+
+    def test_operands_that_are_not_there_are_errors_with_force(self) -> None:
+        inputs = "float[1, 1, 1, 1] q, float[1, 1, 1, 1] k"
+        calls = [f"y = Attention <q_num_heads = 1, kv_num_heads = 1> ({given})" for given in ("", "q", "q, k", "q, , k", ", q, k")]
+        calls += [f"y = {op} ({given})" for op in ("Pow", "Div", "Cast <to = 1>", "Where", "MatMul", "Softmax", "LayerNormalization", "Add", "Mod", "Clip") for given in ("", ", q")]
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "m.onnx"
+            for call in calls:
+                with self.subTest(call):
+                    text = f'<ir_version: 10, opset_import: ["": 24]> g ({inputs}) => (float[1, 1, 1, 1] y) {{ {call} }}'
+                    model.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+                    result = subprocess.run([TOOL, "run", model, "--seed", "1", "--force", "--device", "emulated:0"], capture_output=True, text=True, timeout=60, check=False)
+                    self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+                    self.assertIn("node `", result.stderr)
 
     def test_what_fails_for_certain_fails_on_a_device_too(self) -> None:
         for shape, node in (

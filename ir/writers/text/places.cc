@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text.h"
+
 namespace tensorlint::text {
 namespace {
 
@@ -98,7 +100,9 @@ std::optional<Span> TextPlaces::entry(Lexer& lexer, const Visit& visit) const {
 }
 
 bool TextPlaces::find_attributes(Lexer& lexer, NodeText& found) const {
+  const std::size_t begin = found.operands_end == 0 ? found.behind_operator : found.operands_end + 1;
   if (!lexer.accept('<')) return true;
+  found.attributes_begin = begin;
   while (!lexer.peek().is('>')) {
     const Token name = lexer.peek();
     if (!is_name(name)) return false;
@@ -115,6 +119,7 @@ std::optional<GraphText> TextPlaces::find(GraphId id) const {
   if (graph.position.offset >= file_.size()) return std::nullopt;
   Lexer lexer = at(graph.position);
   GraphText found;
+  if (lexer.peek().is('<') && !skip(lexer)) return std::nullopt;  // a function's domain and imports
   lexer.advance();                                                // the name
   if (lexer.peek().is('<') && !skip(lexer)) return std::nullopt;  // a function's attributes
   if (lexer.peek().is('(') && !skip(lexer)) return std::nullopt;
@@ -143,11 +148,12 @@ std::optional<std::size_t> TextPlaces::mark_of(const Comment& comment) const {
   if (comment.line == 0 || comment.line > begins.size()) return std::nullopt;
   const std::size_t begin = begins[comment.line - 1];
   std::size_t end = line_end(begin);
-  while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
+  const auto is_blank = [&](std::size_t at) { return kBlanks.find(file_[at]) != std::string_view::npos; };
+  while (end > begin && is_blank(end - 1)) --end;
   if (end < begin + comment.text.size() || file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
     return std::nullopt;
   std::size_t mark = end - comment.text.size();
-  while (mark > begin && (file_[mark - 1] == ' ' || file_[mark - 1] == '\t')) --mark;
+  while (mark > begin && is_blank(mark - 1)) --mark;
   if (mark == begin || file_[mark - 1] != '#') return std::nullopt;
   return mark - 1;
 }

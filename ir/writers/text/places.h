@@ -32,6 +32,7 @@ struct NodeText {
   std::vector<Span> operands;    ///< an absent one has no length
   std::size_t operands_end = 0;  ///< the closing bracket
   std::vector<AttributeText> attributes;
+  std::size_t attributes_begin = 0;  ///< behind the operator, or behind the operands: what stands before the list
   std::optional<std::size_t> attributes_end;  ///< the closing bracket, where there is an opening one
 };
 

@@ -1,4 +1,5 @@
 #include "ir/writers/text/writer.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -71,16 +72,27 @@ class TextEditor {
 
   // ---- edits
 
-  /// A line of its own above the node and the comments that stand right above it; else right before it.
-  void insert_before(const NodeText& next, std::string_view node, std::string_view comment) {
+  /// Comments of a node that it takes along to another place.
+  struct OwnComments {
+    std::string_view above;   ///< whole lines
+    std::string_view behind;  ///< to the end of its line
+    bool any() const { return !above.empty() || !behind.empty(); }
+  };
+
+  /// A line of its own above the node and the comments that stand right above it; else right before it, on lines of
+  /// their own where there are comments.
+  void insert_before(const NodeText& next, std::string_view node, const OwnComments& comments) {
     if (!next.begins_line) {
-      splices_.push_back({{next.span.begin, next.span.begin}, fmt::format("{} ", node)});
+      const std::string_view line_break = comments.any() ? places_.line_break() : std::string_view();
+      splices_.push_back({{next.span.begin, next.span.begin},
+                          fmt::format("{}{}{}{}{}", line_break, comments.above, node, comments.behind,
+                                      comments.any() ? line_break : " ")});
       return;
     }
     const std::size_t line = line_above(next.span.begin);
-    splices_.push_back(
-        {{line, line},
-         fmt::format("{}{}{}{}", places_.indentation(next.span.begin), node, comment, places_.line_break())});
+    splices_.push_back({{line, line},
+                        fmt::format("{}{}{}{}{}", comments.above, places_.indentation(next.span.begin), node,
+                                    comments.behind, places_.line_break())});
   }
 
   /// Where the comments begin that stand right above what begins a line. Any number of nodes go there: it is looked for
@@ -97,19 +109,34 @@ class TextEditor {
     return line;
   }
 
+  /// The comments right above what begins a line, where one of them is about it as the node below: other comments may
+  /// be about what follows as well, and stay.
+  std::string_view suppressions_above(std::size_t at) {
+    const std::size_t begin = line_above(at), end = places_.line_begin(at);
+    auto comment = std::ranges::lower_bound(model_.comments, places_.line_number(begin), {}, &Comment::line);
+    const std::uint32_t line = places_.line_number(at);
+    for (; comment != model_.comments.end() && comment->line < line; ++comment)
+      if (comment->text.starts_with(Comment::kDirective)) return file_.substr(begin, end - begin);
+    return {};
+  }
+
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
-  std::optional<Error> append(const Graph& graph, std::string_view code, std::string_view comment) {
+  std::optional<Error> append(const Graph& graph, std::string_view code, const OwnComments& comments) {
     if (graph.nodes.empty()) return Error{"a graph of a model in text without nodes takes none", {}};
     const NodeText* const last = text_of(graph.nodes.back());
     if (!last) return lost();
-    if (last->begins_line && last->ends_line) {
+    if (last->ends_line && (last->begins_line || comments.any())) {
       const std::size_t end = places_.line_end(last->span.end);
       const bool broken = end > 0 && file_[end - 1] == '\n';
-      splices_.push_back({{end, end},
-                          fmt::format("{}{}{}{}{}", broken ? "" : places_.line_break(),
-                                      places_.indentation(last->span.begin), code, comment, places_.line_break())});
+      splices_.push_back(
+          {{end, end},
+           fmt::format("{}{}{}{}{}{}", broken ? "" : places_.line_break(), comments.above,
+                       places_.indentation(last->span.begin), code, comments.behind, places_.line_break())});
     } else {
-      splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
+      const std::string_view line_break = comments.any() ? places_.line_break() : std::string_view();
+      splices_.push_back({{last->span.end, last->span.end},
+                          fmt::format("{}{}{}{}{}", comments.any() ? line_break : " ", comments.above, code,
+                                      comments.behind, line_break)});
     }
     return std::nullopt;
   }
@@ -223,19 +250,26 @@ class TextEditor {
     const NodeText* const node = text_of(move.node);
     if (!node) return lost();
     const std::string_view code = file_.substr(node->span.begin, node->span.end - node->span.begin);
-    std::string_view comment;
+    OwnComments comments;
     if (node->begins_line && node->ends_line) {
-      comment = file_.substr(node->span.end, places_.line_end(node->span.end) - node->span.end);
-      while (!comment.empty() && (comment.back() == '\n' || comment.back() == '\r')) comment.remove_suffix(1);
+      std::string_view& behind = comments.behind;
+      behind = file_.substr(node->span.end, places_.line_end(node->span.end) - node->span.end);
+      while (!behind.empty() && (behind.back() == '\n' || behind.back() == '\r')) behind.remove_suffix(1);
+      if (trimmed(behind).empty()) behind = {};
+      comments.above = suppressions_above(node->span.begin);
+      if (!comments.above.empty()) {
+        const auto begin = static_cast<std::size_t>(comments.above.data() - file_.data());
+        splices_.push_back({{begin, begin + comments.above.size()}, {}});
+      }
     }
     take_away(*node);
     if (move.before != NodeId::kNone) {
       const NodeText* const next = text_of(move.before);
       if (!next) return lost();
-      insert_before(*next, code, comment);
+      insert_before(*next, code, comments);
       return std::nullopt;
     }
-    return append(model_.graph(model_.node(move.node).graph), code, comment);
+    return append(model_.graph(model_.node(move.node).graph), code, comments);
   }
 
   std::optional<Error> plan(const RemoveComment& removal) {
@@ -338,7 +372,7 @@ class TextEditor {
     const auto goes = [&](const text::AttributeText& attribute) { return names.contains(attribute.name); };
     if (std::ranges::none_of(all, goes)) return std::nullopt;
     if (std::ranges::all_of(all, goes) && !new_attributes_.contains(id)) {
-      splices_.push_back({{node->behind_operator, *node->attributes_end + 1}, {}});
+      splices_.push_back({{node->attributes_begin, *node->attributes_end + 1}, {}});
       return std::nullopt;
     }
     if (std::ranges::all_of(all, goes))
