@@ -78,11 +78,11 @@ struct PathMatcher::Whole {
   std::optional<PathBits> bits;
   Bits reached;  // by position: the glob up to here matches the text up to there
 
-  bool matches(std::string_view glob);
+  bool matches(std::string_view glob, std::uint64_t& steps);
 };
 
 /// Time: the product of both lengths, a 64th of it.
-bool PathMatcher::Whole::matches(std::string_view glob) {
+bool PathMatcher::Whole::matches(std::string_view glob, std::uint64_t& steps) {
   // Most patterns begin with a folder that most paths are not in, or end with another name.
   std::size_t at = std::min(glob.find_first_of("*?"), glob.size());
   if (!text.starts_with(glob.substr(0, at))) return false;
@@ -95,6 +95,8 @@ bool PathMatcher::Whole::matches(std::string_view glob) {
   reached.assign(path.words(), 0);
   reached[at / kWordBits] = std::uint64_t{1} << (at % kWordBits);
   while (at < glob.size()) {
+    steps += path.words();
+    if (steps > kMostSteps) return false;
     if (glob[at] != '*') {
       step(reached, glob[at] == '?' ? path.inside() : path.of(glob[at]));
       ++at;
@@ -127,7 +129,7 @@ PathMatcher::PathMatcher(std::string_view path)
 PathMatcher::~PathMatcher() = default;
 
 bool PathMatcher::matches(std::string_view glob) {
-  return glob.empty() || (glob.find('/') == std::string_view::npos ? name_ : path_)->matches(glob);
+  return glob.empty() || (glob.find('/') == std::string_view::npos ? name_ : path_)->matches(glob, steps_);
 }
 
 namespace {

@@ -151,9 +151,9 @@ int run_check(const CheckOptions& options) {
     auto config = settings->config_for(file.path);
     if (!config) return refuse(config.error().message);
     if (configs.empty() || configs.back() != *config) {  // files of one folder have one
-      const InputSettings of = settings->of(file.path, *config);
-      if (std::ranges::none_of(rules::all_rules(),
-                               [&](const rules::Rule* rule) { return of.selection.allows(rule->info()); }))
+      const Result<InputSettings> of = settings->of(file.path, *config);
+      if (of && std::ranges::none_of(rules::all_rules(),
+                                     [&](const rules::Rule* rule) { return of->selection.allows(rule->info()); }))
         write_stderr(fmt::format("tensorlint: no rule runs on {}: all selected rules are ignored\n",
                                  escape_for_display(file.path, 2000)));
     }

@@ -114,7 +114,10 @@ findings::InputReport Checker::check(std::size_t input, const InputFile& file,
   if (!file.error.empty()) return report;
   const Clock::time_point start = Clock::now();
   try {
-    check_model(input, settings_.of(file.path, config), report);
+    if (const Result<InputSettings> settings = settings_.of(file.path, config))
+      check_model(input, *settings, report);
+    else
+      report.error = settings.error().message;
   } catch (const std::exception& fault) {
     internal_error_ = true;
     report.checked = false;

@@ -296,7 +296,8 @@ std::shared_ptr<const Settings::Applied> Settings::applied(const Ready& ready,
   return made;
 }
 
-InputSettings Settings::of(const std::string& input, const std::shared_ptr<const config::Config>& config) const {
+Result<InputSettings> Settings::of(const std::string& input,
+                                   const std::shared_ptr<const config::Config>& config) const {
   InputSettings settings;
   settings.config = config;
   const Ready& ready = *ready_.at(config != nullptr ? config->says.get() : says_nothing_.get());
@@ -310,6 +311,9 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
       if (matcher.matches(row < declared ? file.declarations[row].path : file.suppressions[row - declared].path))
         matching.push_back(row);
     }
+    if (matcher.is_spent())
+      return Error{
+          fmt::format("{}: its globs of `path` are too long for a path of {} bytes", config->path, path.size()), {}};
   }
   const std::shared_ptr<const Applied> applies = applied(ready, std::move(matching));
   settings.rows = applies->rows;

@@ -58,8 +58,8 @@ class Settings {
   /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known
   /// form. A file that no option names is named on standard error: it may come with the model.
   Result<std::shared_ptr<const config::Config>> config_for(const std::string& input);
-  /// `config`: what config_for gave.
-  InputSettings of(const std::string& input, const std::shared_ptr<const config::Config>& config) const;
+  /// `config`: what config_for gave. Errors: globs that take too long for the path (PathMatcher).
+  Result<InputSettings> of(const std::string& input, const std::shared_ptr<const config::Config>& config) const;
 
   /// Values that options declare.
   const DeclaredValues& declared_values() const { return declared_.values; }

@@ -110,6 +110,23 @@ class ManyInputsTest(PromiseTest):
         self.assertEqual(sum("no name or module matches" in message for message in messages), 20)
         self.assertIn(f"{32000 // len(row) - 20} more rows of the placement file place nothing", messages)
 
+    def test_globs_and_paths_of_some_thousand_bytes(self) -> None:
+        folder = self.models
+        for _ in range(14):
+            folder /= "a" * 250
+        folder.mkdir(parents=True)
+        for i in range(2000):
+            (folder / f"{'a' * 200}{i}.onnx").write_bytes(TINY)
+        config = self.models / "tensorlint.toml"
+        for unit, length, rows in (("a?**", 7400, 5), ("a**", 11000, 3), ("a*", 1470, 22)):
+            row = f'[[suppress]]\nrule="TL-G612"\npath="**/{unit * (length // len(unit))}*"\nreason="r"\n'
+            config.write_text(row * rows)
+            self.check_models(codes=(2,))
+        self.assertIn("its globs of `path` are too long for a path of ", (self.folder / "report").read_text())
+        # A folder or a name tells most paths apart from most globs.
+        config.write_text("".join(f'[[suppress]]\nrule="TL-G612"\npath="**/{"b?" * 80}{i}.onnx"\nreason="r"\n' for i in range(250)))
+        self.check_models(codes=(0,))
+
     def test_a_provider_of_many_models(self) -> None:
         self.write_tiny_models(5000)
         self.check_models("--placement", "runtime", "--provider", "cuda", codes=(0,))
