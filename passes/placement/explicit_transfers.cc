@@ -83,10 +83,12 @@ class TransferPlanner {
   }
   std::string device(bool accelerator) const { return accelerator ? plan_.accelerator : "cpu"; }
 
-  /// Each operand may need an edit, which takes some fifty times its bytes in the file.
-  bool has_room() {
-    if (analysis_.meter().is_spent()) stop("placing this model takes more work or memory than its size allows");
-    return !problem_;
+  /// Of the memory that a plan may take: each operand may need an edit, of some fifty times its bytes in the file.
+  bool take(std::size_t bytes) {
+    if (bytes > room_) stop("placing this model takes more memory than its size allows");
+    if (problem_) return false;
+    room_ -= bytes;
+    return true;
   }
 
   void stop(std::string why) {
@@ -129,7 +131,7 @@ class TransferPlanner {
 
   void use(NodeId node, std::size_t operand, Vertex side, bool is_host_read = false) {
     const ValueId value = model_.operands(model_.node(node))[operand];
-    if (value == ValueId::kAbsent || !has_room()) return;
+    if (value == ValueId::kAbsent || !take(2 * sizeof(Use))) return;
     uses_[value].push_back({node, static_cast<std::uint32_t>(operand), side, is_host_read});
   }
 
@@ -356,14 +358,14 @@ class TransferPlanner {
 
   void redirect(const std::vector<Use>& uses, const std::string& name) {
     for (const Use& one : uses) {
-      if (!has_room()) return;
+      if (!take(2 * sizeof(GraphEdit))) return;
       plan_.edits.push_back(SetOperand{one.node, one.index, name});
     }
   }
 
   void copy_where_needed(ValueId value) {
     const Vertex own = value_sides_[value];
-    if (own == kNowhere || !has_room()) return;
+    if (own == kNowhere || problem_) return;
     const bool from = is_on_accelerator(own);
     std::vector<Use> away, here;
     bool is_yielded = false;
@@ -414,6 +416,7 @@ class TransferPlanner {
   std::set<std::string> new_names_;
   std::map<std::string, int> last_numbers_;  // of new names that begin alike: of many functions with the same names
   std::optional<Error> problem_;
+  std::size_t room_ = (std::size_t{48} << 20) + 8 * model_.input_bytes;
   TransferPlan plan_;
 };
 

@@ -19,12 +19,12 @@ bool goes_on(char byte) { return static_cast<signed char>(byte) < 0; }
 bool has_longer_varint(std::string_view packed, const FileBytes* mapping) {
   WeightParts parts(packed, mapping);
   for (std::size_t at = 0; at < packed.size(); at += kLongestVarint) {
+    parts.read_until(packed.data() + at);
     if (!goes_on(packed[at])) continue;
     std::size_t begin = at, end = at + 1;
     while (begin > 0 && at - begin < kLongestVarint && goes_on(packed[begin - 1])) --begin;
     while (end < packed.size() && end - begin < kLongestVarint && goes_on(packed[end])) ++end;
     if (end - begin == kLongestVarint) return true;
-    parts.read_until(packed.data() + at);
   }
   return false;
 }

@@ -132,8 +132,9 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
   const bool is_packed = fields.type() == WireType::length_delimited;
   if (is_packed) {
     piece = fields.view("TensorProto.data");
-    will_read(piece);
-    check_packed(fields, *wire::packing_in(wire::MessageType::kTensor, field), piece, mapping_);
+    const wire::Packing packing = *wire::packing_in(wire::MessageType::kTensor, field);
+    if (packing == wire::Packing::kVarints) will_read(piece);
+    check_packed(fields, packing, piece, mapping_);
     budget_.take_back(piece.size());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
