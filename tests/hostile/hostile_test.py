@@ -47,7 +47,7 @@ def run(arguments, seconds=60):
     """Runs tensorlint; processor time and the most memory, in bytes, are those of the process and what it started."""
     words = list(map(str, arguments))
     result = run_once(words, seconds)
-    if words and (words[0] in WRITES_NOTHING or "--diff" in words):
+    if words and (words[0] in WRITES_NOTHING or "--diff" in words or (words[0] == "run" and "--outputs" not in words)):
         for _ in range(ATTEMPTS - 1):
             if SEEMS_SLOW < result.cpu < seconds:
                 result = min(result, run_once(words, seconds), key=lambda each: each.cpu)
