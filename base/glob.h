@@ -26,9 +26,9 @@ class PathMatcher {
   bool is_spent() const { return steps_ > kMostSteps; }
 
  private:
-  std::uint64_t steps_ = 0;
   struct Whole;
   std::unique_ptr<Whole> path_, name_;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace tensorlint

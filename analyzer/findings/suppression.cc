@@ -6,7 +6,7 @@ namespace tensorlint::findings {
 
 bool Suppression::covers(const Finding& finding) const {
   if (!codes.contains(finding.code)) return false;
-  if (line != 0 && (finding.place.line != line || finding.place.file != text)) return false;
+  if (line != 0 && (finding.place.line != line || finding.place.file != model_path)) return false;
   return matches_name(node, finding.node) && matches_name(graph, finding.graph);
 }
 

@@ -70,7 +70,7 @@ CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) 
     Suppression suppression;
     suppression.place.line = comment.line;
     suppression.line = lines[i];
-    suppression.text = model.path;
+    suppression.model_path = model.path;
     if (auto wrong = parse(trimmed(comment.text.substr(Comment::kDirective.size())), names,
                            found.bad.size() < kMostWithSimilar, suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});

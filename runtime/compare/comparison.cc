@@ -305,8 +305,8 @@ class Walk {
     Expected again;
     const Suspect suspect{node, r, &inputs, &other, dtypes_[value], options_.is_chained};
     const bool examines = result.test.verdict != Verdict::kIdentical && may_examine(node);
-    const auto is_bug = [&] { return examines && result.test.verdict == Verdict::kBug; };
-    if (is_bug() && !expected.spread.is_absent()) {
+    const auto may_be_explained = [&] { return examines && result.test.verdict == Verdict::kBug; };
+    if (may_be_explained() && !expected.spread.is_absent()) {
       // A deviation found too small by chance.
       auto many = reference_.expect(node, inputs,
                                     {.replicas = kManyReplicas, .uses_grants = options_.is_chained || !before.empty()});
@@ -318,7 +318,7 @@ class Walk {
     }
     // After the first bug of a chain, later values carry it.
     const bool is_last_word = options_.is_chained ? replicas_ == kManyReplicas && !has_bug_ : before.empty();
-    if (is_bug() && is_last_word) {
+    if (may_be_explained() && is_last_word) {
       if (auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
         result.test = met->test;
         result.condition = met->name;
@@ -334,7 +334,7 @@ class Walk {
         result.condition = met->name;
       }
     }
-    if (is_bug() && !before.empty() && !options_.is_chained) {
+    if (may_be_explained() && !before.empty() && !options_.is_chained) {
       // Signs of 8 roundings cancel by chance now and then; and values may not have been rounded before they were read.
       if (const auto test = test_again(suspect, before.nearest, {})) {
         result.test = *test;
@@ -344,7 +344,7 @@ class Walk {
         result.condition = "wide-intermediates";
       }
     }
-    if (is_bug() && !before.empty() && (!options_.is_chained || is_last_word)) {
+    if (may_be_explained() && !before.empty() && (!options_.is_chained || is_last_word)) {
       if (const auto narrow = test_again(suspect, before.nearest, {.narrows_weights = true})) {
         result.test = *narrow;
         result.condition = "bf16-weights";

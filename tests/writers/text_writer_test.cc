@@ -177,6 +177,17 @@ TEST(TextWriter, LinesEndAsInTheFile) {
             "g (float[N] x) => (y)\r\n{\r\n  y = Abs (x)\r\n  a = Neg (x)  # left\r\n}\r\n");
 }
 
+TEST(TextWriter, NodesKeepTheirCommentsBesideOthersOnALine) {
+  // The last node ends a line that it does not begin, then one that the bracket ends.
+  constexpr std::string_view kShared =
+      "g (float[N] x) => (y)\n{\n  a = Neg (x)  # left\n  b = Exp (x) y = Abs (x)  # right\n}\n";
+  EXPECT_EQ(edited(kShared, {MoveNode{NodeId{0}, NodeId::kNone}}),
+            "g (float[N] x) => (y)\n{\n  b = Exp (x) y = Abs (x)  # right\na = Neg (x)  # left\n}\n");
+  constexpr std::string_view kBracket = "g (float[N] x) => (y)\n{\n  a = Neg (x)  # left\n  y = Abs (x) }\n";
+  EXPECT_EQ(edited(kBracket, {MoveNode{NodeId{0}, NodeId::kNone}}),
+            "g (float[N] x) => (y)\n{\n  y = Abs (x)\na = Neg (x)  # left\n }\n");
+}
+
 TEST(TextWriter, BodiesAreEditedWhereTheyStand) {
   constexpr std::string_view kBodies = R"(<ir_version: 10, opset_import: ["" : 21]>
 g (bool c, float[N] x) => (y)

@@ -77,22 +77,24 @@ class TextEditor {
     std::string_view above;   ///< whole lines
     std::string_view behind;  ///< to the end of its line
     bool any() const { return !above.empty() || !behind.empty(); }
+    std::string around(std::string_view indentation, std::string_view node) const {
+      return fmt::format("{}{}{}{}", above, indentation, node, behind);
+    }
   };
 
   /// A line of its own above the node and the comments that stand right above it; else right before it, on lines of
   /// their own where there are comments.
   void insert_before(const NodeText& next, std::string_view node, const OwnComments& comments) {
     if (!next.begins_line) {
-      const std::string_view line_break = comments.any() ? places_.line_break() : std::string_view();
+      const std::string_view line_break = places_.line_break();
       splices_.push_back({{next.span.begin, next.span.begin},
-                          fmt::format("{}{}{}{}{}", line_break, comments.above, node, comments.behind,
-                                      comments.any() ? line_break : " ")});
+                          comments.any() ? fmt::format("{}{}{}", line_break, comments.around({}, node), line_break)
+                                         : fmt::format("{} ", node)});
       return;
     }
     const std::size_t line = line_above(next.span.begin);
-    splices_.push_back({{line, line},
-                        fmt::format("{}{}{}{}{}", comments.above, places_.indentation(next.span.begin), node,
-                                    comments.behind, places_.line_break())});
+    splices_.push_back(
+        {{line, line}, comments.around(places_.indentation(next.span.begin), node).append(places_.line_break())});
   }
 
   /// Where the comments begin that stand right above what begins a line. Any number of nodes go there: it is looked for
@@ -125,18 +127,20 @@ class TextEditor {
     if (graph.nodes.empty()) return Error{"a graph of a model in text without nodes takes none", {}};
     const NodeText* const last = text_of(graph.nodes.back());
     if (!last) return lost();
+    const std::string_view line_break = places_.line_break();
+    const std::size_t behind_last = last->span.end;
     if (last->ends_line && (last->begins_line || comments.any())) {
-      const std::size_t end = places_.line_end(last->span.end);
+      const std::size_t end = places_.line_end(behind_last);
       const bool broken = end > 0 && file_[end - 1] == '\n';
+      const auto indentation = last->begins_line ? places_.indentation(last->span.begin) : std::string_view();
       splices_.push_back(
           {{end, end},
-           fmt::format("{}{}{}{}{}{}", broken ? "" : places_.line_break(), comments.above,
-                       places_.indentation(last->span.begin), code, comments.behind, places_.line_break())});
+           fmt::format("{}{}{}", broken ? "" : line_break, comments.around(indentation, code), line_break)});
+    } else if (comments.any()) {
+      splices_.push_back(
+          {{behind_last, behind_last}, fmt::format("{}{}{}", line_break, comments.around({}, code), line_break)});
     } else {
-      const std::string_view line_break = comments.any() ? places_.line_break() : std::string_view();
-      splices_.push_back({{last->span.end, last->span.end},
-                          fmt::format("{}{}{}{}{}", comments.any() ? line_break : " ", comments.above, code,
-                                      comments.behind, line_break)});
+      splices_.push_back({{behind_last, behind_last}, fmt::format(" {}", code)});
     }
     return std::nullopt;
   }
