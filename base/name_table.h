@@ -81,9 +81,10 @@ class ScopedIndex {
 class NameTable {
  public:
   NameTable() { intern({}); }
-  std::uint32_t intern(std::string_view text) {
+  std::uint32_t intern(std::string_view text) { return intern(text, hash_of(text)); }
+  /// `hash`: what ask_for gave for the text.
+  std::uint32_t intern(std::string_view text, std::uint32_t hash) {
     if ((interned_ + 1) * 4 > slots_.size() * 3) grow(slots_.empty() ? 64 : slots_.size() * 2);
-    const std::uint32_t hash = hash_of(text);
     std::size_t i = hash & (slots_.size() - 1);
     for (; slots_[i].number != 0; i = (i + 1) & (slots_.size() - 1))
       if (slots_[i].hash == hash && texts_[slots_[i].number - 1] == text) return slots_[i].number - 1;
@@ -91,6 +92,12 @@ class NameTable {
     texts_.push_back(text);
     slots_[i] = {hash, static_cast<std::uint32_t>(texts_.size())};
     return slots_[i].number - 1;
+  }
+  /// Slots lie apart: where several names are looked up, memory is asked for all of them before it has the first.
+  std::uint32_t ask_for(std::string_view text) const {
+    const std::uint32_t hash = hash_of(text);
+    __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    return hash;
   }
   /// A number of its own for a text that nobody will look up: find() does not know it, equal texts get different
   /// numbers.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,8 +106,11 @@ int start_python(std::vector<std::string> arguments, const Descriptor& program) 
 }  // namespace
 
 int in_child(const std::function<int()>& work, int* signal) {
-  const ::pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
+  const ::pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a run does not outlive who would take its results
+    ::_exit(::getppid() == parent ? work() : kNotStarted);
+  }
   g_child = child;
   if (const int noted = g_noted_signal; child > 0 && noted != 0) ::kill(child, noted);  // it came before the child
   int status = 0, failed = 0;

@@ -23,6 +23,8 @@ constexpr std::size_t kMaxParts = 64;
 /// Of one name and the links on its way. Longer names are no system's.
 constexpr std::size_t kMaxComponents = 256, kMaxName = 4096;
 
+bool is_program(std::string_view path) { return path.ends_with(".py"); }
+
 bool is_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
@@ -69,7 +71,7 @@ std::string_view SourceFiles::model_line(std::uint32_t line) {
 }
 
 std::string SourceFiles::find(std::string_view file) {
-  if (file.size() > kMaxName || file.find('\0') != std::string_view::npos || !file.ends_with(".py")) return {};
+  if (file.size() > kMaxName || file.find('\0') != std::string_view::npos || !is_program(file)) return {};
   const std::vector<std::string_view> components = components_of(file, kMaxComponents + 1);
   const Components all(components);
   if (all.size() > kMaxComponents) return {};
@@ -82,10 +84,11 @@ std::string SourceFiles::find(std::string_view file) {
   return below_a_root(model_folder_, all);
 }
 
-/// The file itself, all links followed; empty where there is none below a root.
+/// The file itself, all links followed; empty where there is none below a root, or it is no program.
 std::string SourceFiles::below_a_root(const std::string& folder, Components path) {
   std::string real = resolved(folder, path);
-  const bool allowed = std::ranges::any_of(roots_, [&](const std::string& root) { return is_below(real, root); });
+  const bool allowed =
+      is_program(real) && std::ranges::any_of(roots_, [&](const std::string& root) { return is_below(real, root); });
   return allowed ? real : std::string();
 }
 

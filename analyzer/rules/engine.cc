@@ -96,7 +96,7 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
   if (!any) return;
   for (const NodeId id : analysis.nodes()) {
     const std::vector<const Rule*>* const rules = wanted[model.node(id).op];
-    if (rules == nullptr || rules->empty() || !analysis.is_visited(id)) continue;
+    if (rules == nullptr || rules->empty() || !analysis.is_visited(id) || analysis.refers_to_call(id)) continue;
     const NodeCall call(analysis, id);
     for (const Rule* rule : *rules) {
       out.set_rule(rule->info());

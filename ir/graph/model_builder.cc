@@ -427,7 +427,14 @@ void ModelBuilder::apply_declarations() {
     const ValueId id = name == NameId::kEmpty ? ValueId::kAbsent : resolve(graph, name);
     Graph& owner = model_.graphs[graph];
     owner.outputs.push_back(id);
-    if (id == ValueId::kAbsent) continue;
+    if (id == ValueId::kAbsent) {
+      if (owner.kind != GraphKind::kSubgraph)
+        fault({.kind = StructureFault::Kind::kEmptyName,
+               .graph = graph,
+               .message = fmt::format("output {} has no name", owner.outputs.size() - 1),
+               .position = owner.position});
+      continue;
+    }
     Value& value = model_.values[id];
     if (value.graph != graph) {  // a subgraph yields an outer value as it is
       if (type == nullptr) continue;

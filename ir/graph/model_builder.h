@@ -22,6 +22,9 @@ class ModelBuilder {
 
   Model& model() { return model_; }
   NameId name(std::string_view text);  ///< `text` must outlive the model (file bytes or copy())
+  NameId name(std::string_view text, std::uint32_t hash) {
+    return static_cast<NameId>(model_.names.intern(text, hash));
+  }
 
   /// A name that nothing is looked up by (a node's): its number is its own, Model::names does not find it.
   NameId label(std::string_view text);

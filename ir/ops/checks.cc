@@ -1,6 +1,8 @@
 #include "ir/ops/checks.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace tensorlint::ops {
 
@@ -37,9 +39,15 @@ bool check_list(Inference& in, int operand) {
   const auto shape = in.shape(operand);
   if (!shape || shape->size() == 1) return true;
   if (in.failed()) return false;  // no list, since it is another operand's place: of the wrong dtype, too
-  in.fail(kIsList, {operand},
-          {"{} of shape {} has rank {}, {} expects a list of rank 1", OperandRef(operand), *shape, shape->size(),
-           in.call().name});
+  Message message("{} of shape {} has rank {}, {} expects a list of rank 1", OperandRef(operand), *shape, shape->size(),
+                  in.call().name);
+  const std::string_view name = in.call().name;
+  if (!shape->empty() && (name == "Expand" || name == "ConstantOfShape" || name == "Resize")) {
+    in.fails_somewhere(kIsList, {operand}, std::move(message),
+                       {"the engine is not onnxruntime, which reads the elements in their order"});
+    return true;
+  }
+  in.fail(kIsList, {operand}, std::move(message));
   return false;
 }
 

@@ -111,7 +111,7 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
       return false;
     import.domain = builder_.name(normalised_domain(text));
     for (const OpsetImport& known : imports)
-      if (known.domain == import.domain)
+      if (known.domain == import.domain && known.version != import.version)  // runtimes take the same one twice
         fault({.kind = Kind::kDuplicateOpsetImport,
                .graph = graph,
                .message = fmt::format("domain `{}` is imported twice", text),

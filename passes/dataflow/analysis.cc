@@ -42,6 +42,17 @@ std::string_view to_text(Gap gap) {
   return {};
 }
 
+void Analysis::note_references() {
+  const auto is_function = [](const Graph& graph) { return graph.kind == GraphKind::kFunction; };
+  if (std::ranges::none_of(model_->graphs, is_function)) return;
+  const auto known = static_cast<NodeId>(refers_to_call_.size());
+  refers_to_call_.resize(model_->nodes.size());
+  for (const NodeId id : nodes())
+    if (id >= known)
+      refers_to_call_[id] =
+          std::ranges::any_of(attributes(id), [](const Attribute& attribute) { return !attribute.reference.empty(); });
+}
+
 const NodeViolation* Analysis::fatal_violation() const {
   const auto fatal = std::ranges::find_if(
       violations_, [](const NodeViolation& violation) { return !ops::is_about_declared_shape(violation.kind()); });

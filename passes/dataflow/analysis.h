@@ -165,6 +165,10 @@ class Analysis {
     meter_->charge(1 + model_->node(node).attribute_count / 2);
     return model_->attribute(model_->node(node), name);
   }
+  /// Some attribute is what a call of the node's function gives: `attribute` has its name, and no value.
+  bool refers_to_call(NodeId node) const {
+    return static_cast<std::size_t>(node) < refers_to_call_.size() && refers_to_call_[node];
+  }
   SpanWalk<ValueId> inputs(GraphId graph) const { return {model_->graph(graph).inputs, *meter_}; }
   SpanWalk<ValueId> outputs(GraphId graph) const { return {model_->graph(graph).outputs, *meter_}; }
   auto nodes() const { return Walk(model_->nodes.ids(), *meter_); }
@@ -172,6 +176,8 @@ class Analysis {
 
  private:
   friend class Solver;
+  void note_references();  ///< of nodes that are new
+
   const Model* model_ = nullptr;
   std::unique_ptr<FactStore> facts_;
   Meter* meter_ = nullptr;  // of facts_
@@ -180,7 +186,7 @@ class Analysis {
   std::vector<NodeViolation> violations_;
   IdVector<OperatorId, const ops::OpEntry*> entries_;
   std::vector<EarlyUse> early_uses_;
-  IdVector<NodeId, bool> visited_;
+  IdVector<NodeId, bool> visited_, refers_to_call_;
   IdVector<NodeId, Gap> gaps_;
   std::set<NodeId> declared_;
   std::uint64_t visits_ = 0;

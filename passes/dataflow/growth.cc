@@ -15,6 +15,7 @@ void Solver::grow() {
   }
   out_.visited_.resize(model_.nodes.size());
   out_.gaps_.resize(model_.nodes.size());
+  out_.note_references();
   budget_.grow(model_.nodes.size());
   equalities_.grow(model_.nodes.size());
   if (graphs_.size() == model_.graphs.size()) return;
@@ -110,6 +111,7 @@ void Solver::abandon_body(GraphId body) {
   std::erase_if(out_.declared_, [end](NodeId node) { return node >= end; });
   out_.visited_.resize(model_.nodes.size());
   out_.gaps_.resize(model_.nodes.size());
+  out_.refers_to_call_.resize(std::min(out_.refers_to_call_.size(), model_.nodes.size()));
 }
 
 }  // namespace tensorlint::dataflow

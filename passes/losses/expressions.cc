@@ -44,15 +44,30 @@ bool reduces_axes(Opcode opcode) {
 }
 
 Expressions::Expressions(const Analysis& analysis, Defaults defaults)
-    : analysis_(analysis), model_(analysis.model()), defaults_(defaults), ops_(model_.operators.size()) {
+    : analysis_(analysis),
+      model_(analysis.model()),
+      defaults_(defaults),
+      ops_(model_.operators.size()),
+      made_by_(model_.values.size()) {
   for (const OperatorId id : ops_.ids())
     if (model_.operators[id].function == GraphId::kNone) ops_[id] = opcode_of(analysis.entry(id));
+  note_makers();
   // Bodies are read with the operators known; a function of functions is none of ours.
   std::vector<std::pair<OperatorId, Opcode>> functions;
   for (const OperatorId id : ops_.ids())
     if (model_.operators[id].function != GraphId::kNone)
       functions.emplace_back(id, classify_function(model_.operators[id].function));
   for (const auto& [id, op] : functions) ops_[id] = op;
+  if (!functions.empty()) note_makers();
+}
+
+void Expressions::note_makers() {
+  for (const NodeId id : analysis_.nodes()) {
+    const Opcode made_by = op(id);
+    if (made_by == Opcode::kOther) continue;
+    for (const ValueId result : analysis_.results(id))
+      if (result != ValueId::kAbsent) made_by_[result] = made_by;
+  }
 }
 
 Opcode Expressions::classify_function(GraphId function) const {

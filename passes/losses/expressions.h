@@ -45,12 +45,16 @@ class Expressions {
   /// Of the input's work: what asks many questions charges them, and ends where it is spent.
   void charge(std::uint64_t steps) const { analysis_.meter().charge(steps); }
   bool is_spent() const { return analysis_.meter().is_spent(); }
-  Opcode op(NodeId node) const { return node == NodeId::kNone ? Opcode::kOther : ops_[model_.node(node).op]; }
+  /// kOther where attributes are those of a function's call.
+  Opcode op(NodeId node) const {
+    return node == NodeId::kNone || analysis_.refers_to_call(node) ? Opcode::kOther : ops_[model_.node(node).op];
+  }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId producer(ValueId value) const {
     return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer;
   }
-  Opcode op_of(ValueId value) const { return op(producer(value)); }
+  /// Of the producer.
+  Opcode op_of(ValueId value) const { return value == ValueId::kAbsent ? Opcode::kOther : made_by_[value]; }
   /// Null for kNone and for operators without one.
   const ops::OpEntry* entry(NodeId node) const {
     return node == NodeId::kNone ? nullptr : analysis_.entry(model_.node(node));
@@ -94,6 +98,7 @@ class Expressions {
   std::vector<ValueId> factors(ValueId product) const;
 
  private:
+  void note_makers();
   Opcode classify_function(GraphId function) const;
   const Tensor* constant(ValueId value) const;
   std::optional<double> filled_with(NodeId node) const;
@@ -104,6 +109,8 @@ class Expressions {
   const Model& model_;
   Defaults defaults_;
   IdVector<OperatorId, Opcode> ops_;
+  /// Values and nodes lie apart in memory, and what looks for a formula turns away at most of them.
+  IdVector<ValueId, Opcode> made_by_;
 };
 
 }  // namespace tensorlint::losses

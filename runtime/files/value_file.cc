@@ -21,13 +21,20 @@
 namespace tensorlint::runtime {
 namespace {
 
+/// The elements are copied: a message is kept for as long as a view of it is, and nobody counts it.
 HostTensor tensor_from(std::string_view message, const std::string& path, Memory& memory) {
+  constexpr std::size_t kLongestNumber = 10;  // bytes of a message for one of an element
+  if (!memory.has_room(message.size() / kLongestNumber)) memory.take(message.size() / kLongestNumber);
   const Result<Model> model = read_tensor_message(message, path);
   if (!model) throw RunFault{model.error().message};
   for (const Value& value : model->values)
     if (value.initializer != nullptr) {
       const auto owner = std::make_shared<std::vector<std::shared_ptr<const void>>>(model->storage);
-      return load_constant(*value.initializer, path, owner, memory);
+      const HostTensor loaded = load_constant(*value.initializer, path, owner, memory);
+      if (!loaded.is_view() || loaded.size() == 0) return loaded;
+      HostTensor copied(loaded.dtype(), loaded.extents(), memory);
+      std::memcpy(copied.mutable_raw(), loaded.raw(), loaded.bytes());
+      return copied;
     }
   throw RunFault{"the tensor has no name, dims or data"};
 }

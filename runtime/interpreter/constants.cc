@@ -115,6 +115,7 @@ HostTensor load_constant(const Tensor& tensor, const std::string& model_path, co
   }
   const auto bytes = packed_bytes(dtype, count);
   if (!bytes) throw RunFault{"a constant is too large"};
+  if (tensor.external && model_path.empty()) throw RunFault{"the tensor of an attribute is external data"};
   if (tensor.external) {
     HostTensor result(dtype, extents_of(tensor.dims), memory);
     unpack(read_external(tensor, model_path, *bytes), result);

@@ -9,8 +9,9 @@
 namespace tensorlint::runtime {
 
 /// A constant of a model as a tensor. Raw data whose bytes lie as elements in memory do is a view of the model's bytes,
-/// which `owner` keeps alive; else it is decoded. External data is read below the folder of `model_path`. Throws
-/// RunFault where the data is malformed, missing or past the memory limit.
+/// which `owner` keeps alive; else it is decoded. External data is read below the folder of `model_path`; of
+/// attributes, which have none, that is empty. Throws RunFault where the data is malformed, missing or past the memory
+/// limit.
 HostTensor load_constant(const Tensor& tensor, const std::string& model_path, const std::shared_ptr<const void>& owner,
                          Memory& memory);
 

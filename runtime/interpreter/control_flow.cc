@@ -81,6 +81,7 @@ std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, co
     case RegionKind::kLoop:
       return run_loop(region, operands);
     case RegionKind::kScan:
+      check_reach(operands, 0);
       return region.is_batched() ? run_batched_scan(call, region, operands) : run_scan(call, region, operands);
     default:
       return run_sequence_map(region, operands);
@@ -186,7 +187,8 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
       throw RunFault{fmt::format("{} lengths for a batch of {}", each.size(), batch)};
   }
   const std::size_t scans = scan_outputs(body, region);
-  std::vector<std::vector<HostTensor>> by_result(region.carried + scans);
+  std::vector<std::pmr::vector<HostTensor>> by_result;
+  for (std::size_t i = 0; i < region.carried + scans; ++i) by_result.emplace_back(memory_.resource());
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t trips =
         lengths.is_absent() ? longest : integer_at(lengths.tensor(), static_cast<std::size_t>(b));
@@ -217,7 +219,7 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
     }
   }
   std::vector<HostValue> results;
-  for (std::vector<HostTensor>& parts : by_result) {
+  for (std::pmr::vector<HostTensor>& parts : by_result) {
     if (parts.empty()) throw RunFault{"the batch is empty"};
     results.push_back(stacked(parts, 0, memory_));
   }
@@ -229,7 +231,8 @@ std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& regio
   const Graph& body = model_.graph(region.body());
   const HostValue& first = operands[region.scanned_operand(0)];
   if (first.kind() != ValueKind::kSequence) throw RunFault{"the first operand is not a sequence"};
-  std::vector<std::vector<HostValue>> by_result(body.outputs.size());
+  std::vector<std::pmr::vector<HostValue>> by_result;
+  for (std::size_t r = 0; r < body.outputs.size(); ++r) by_result.emplace_back(memory_.resource());
   for (std::size_t k = 0; k < first.elements().size(); ++k) {
     std::vector<HostValue> inputs;
     for (const HostValue& operand : operands) {
@@ -246,7 +249,9 @@ std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& regio
     const TypeDecl* const declared = model_.value(body.outputs[r]).type;
     if (dtype == DType::kUndefined && declared != nullptr && is_known_dtype(declared->element_code))
       dtype = static_cast<DType>(declared->element_code);
-    results.push_back(bounded(HostValue::sequence(std::move(by_result[r]), dtype, memory_)));
+    std::vector<HostValue> elements(std::move_iterator(by_result[r].begin()), std::move_iterator(by_result[r].end()));
+    by_result[r] = std::pmr::vector<HostValue>(memory_.resource());
+    results.push_back(bounded(HostValue::sequence(std::move(elements), dtype, memory_)));
   }
   return results;
 }

@@ -55,6 +55,8 @@ class Evaluator {
   Evaluator& error(Rounding rounding) { return rounding_ = rounding, *this; }
   /// Operands that say how to compute may be longer than inference follows: the function checks them itself.
   Evaluator& checks_long_lists() { return checks_long_lists_ = true, *this; }
+  /// Operands without elements cost it nothing, however long their axes are; see check_reach.
+  Evaluator& skips_empty_operands() { return skips_empty_operands_ = true, *this; }
 
   std::string_view name() const { return name_; }
   std::string_view domain() const { return domain_; }
@@ -63,13 +65,14 @@ class Evaluator {
   EvaluateFunction function() const { return evaluate_; }
   Rounding rounding() const { return rounding_; }
   bool has_own_checks() const { return checks_long_lists_; }
+  bool walks_empty_operands() const { return !skips_empty_operands_; }
 
  private:
   std::string_view name_, domain_;
   int since_ = 1, until_ = 1 << 20;
   EvaluateFunction evaluate_ = nullptr;
   Rounding rounding_;
-  bool checks_long_lists_ = false;
+  bool checks_long_lists_ = false, skips_empty_operands_ = false;
 };
 
 /// At namespace scope of a family's file: `const RegisterEvaluators kSoftmaxes{softmax(), log_softmax()};`

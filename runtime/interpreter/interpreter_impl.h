@@ -42,6 +42,10 @@ class Nesting {
   int& depth_;
 };
 
+/// An operand with an axis of extent 0 costs nothing, however long its others are, and evaluators walk those: throws
+/// RunFault where they are far longer than what the node holds, as no program makes them.
+void check_reach(std::span<const HostValue> operands, std::uint64_t result_elements);
+
 /// The work of a run so far, against the limit that its options set.
 class Work {
  public:

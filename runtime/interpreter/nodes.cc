@@ -119,6 +119,26 @@ bool allocates_empty(Evaluation& e) {
   return e.result_count() > 0;
 }
 
+std::uint64_t elements_of_results(Evaluation& e) {
+  std::uint64_t elements = 0;
+  for (std::size_t r = 0; r < e.result_count(); ++r)
+    if (const auto& shape = e.type_of_result(static_cast<int>(r)).shape) elements += shape->size();
+  return elements;
+}
+
+/// Of an operand without elements no result is a view: what cannot be is refused before an evaluator works for it.
+void check_room(Evaluation& e, std::span<const HostValue> operands, std::span<const ValueId> names) {
+  if (std::ranges::none_of(operands,
+                           [](const HostValue& each) { return each.is_tensor() && each.tensor().size() == 0; }))
+    return;
+  for (std::size_t r = 0; r < std::min(e.result_count(), names.size()); ++r) {
+    const ResultType& type = e.type_of_result(static_cast<int>(r));
+    if (!type.shape || !type.dtype || names[r] == ValueId::kAbsent) continue;
+    if (const std::uint64_t bytes = type.shape->size() * element_bytes(*type.dtype); bytes > e.memory().limit())
+      e.memory().take(bytes);
+  }
+}
+
 std::uint64_t elements_of(const HostValue& value) {
   if (value.is_tensor()) return value.tensor().size();
   std::uint64_t elements = 0;
@@ -129,15 +149,30 @@ std::uint64_t elements_of(const HostValue& value) {
 
 /// As InterpreterOptions::work_limit counts it; of results whose extents depend on elements nothing is known here.
 std::uint64_t work_of(Evaluation& e) {
-  std::uint64_t operands = 1, results = 1, work = 0;
+  std::uint64_t operands = 1, work = 0;
+  const std::uint64_t results = 1 + elements_of_results(e);
   for (std::size_t i = 0; i < e.operand_count(); ++i) operands += elements_of(e.value(static_cast<int>(i)));
-  for (std::size_t r = 0; r < e.result_count(); ++r)
-    if (const auto& shape = e.type_of_result(static_cast<int>(r)).shape) results += shape->size();
   if (__builtin_mul_overflow(operands, results, &work)) return std::numeric_limits<std::uint64_t>::max();
   return work;
 }
 
 }  // namespace
+
+void check_reach(std::span<const HostValue> operands, std::uint64_t result_elements) {
+  constexpr double kAlways = 1 << 16, kPerElement = 64;
+  std::uint64_t held = result_elements;
+  for (const HostValue& operand : operands)
+    if (operand.is_tensor()) held += operand.tensor().size();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].is_tensor() || operands[i].tensor().size() != 0) continue;
+    double reach = 1;
+    for (const std::int64_t extent : operands[i].tensor().extents())
+      if (extent != 0) reach *= static_cast<double>(extent);
+    if (reach > kAlways + kPerElement * static_cast<double>(held))
+      throw RunFault{fmt::format("operand {} has no elements, and axes that are too long for that: [{}]", i,
+                                 fmt::join(operands[i].tensor().extents(), ", "))};
+  }
+}
 
 bool Interpreter::Impl::OperandKey::matches(const HostValue& value) const {
   if (!value.is_tensor()) return false;
@@ -294,7 +329,11 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
     return results;
   }
   if (work_->is_limited()) work_->take(inferred_[id].work = work_of(evaluation));
-  if (!allocates_empty(evaluation)) evaluator->function()(evaluation);
+  if (!allocates_empty(evaluation)) {
+    check_room(evaluation, operands, model_.results(model_.node(id)));
+    if (evaluator->walks_empty_operands()) check_reach(operands, elements_of_results(evaluation));
+    evaluator->function()(evaluation);
+  }
   is_random_ |= evaluation.is_random();
   return results;
 }

@@ -133,7 +133,7 @@ std::string nothing_compared(const compare::Comparison& comparison, const Model&
 int compare_model(const CompareArguments& arguments) {
   start_time_limit("compare", arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
-  limit_process(arguments.window);
+  limit_process(arguments.window, arguments.threads);
   if (std::error_code ignored; !arguments.reproduce.empty() && std::filesystem::exists(arguments.reproduce, ignored) &&
                                !std::filesystem::is_empty(arguments.reproduce, ignored))
     return refuse(

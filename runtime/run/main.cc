@@ -288,7 +288,7 @@ std::string gradients_text(const Model& model, const Executor& executor) {
 Result<int> run_model(const RunArguments& arguments) {
   start_time_limit(arguments.command, arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
-  limit_process(arguments.memory_limit);
+  limit_process(arguments.memory_limit, arguments.threads);
   const Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return Error{fmt::format("{}: {}", arguments.model, read.error().message), {}};
   const Model& model = *read;

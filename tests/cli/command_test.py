@@ -249,6 +249,13 @@ class CommandTest(unittest.TestCase):
         result = run("check", model, "--source-root", program)
         self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint: --source-root: {program} is not a folder\n"))
 
+    def test_links_to_other_files_show_nothing_of_them(self):
+        self.write("models/secrets.txt", "password\n")
+        (self.folder / "models/train.py").symlink_to("secrets.txt")
+        shown = run("check", self.traced("train.py", 1, ""), "--source-root", self.folder).stdout
+        self.assertIn("train.py:1", shown)
+        self.assertNotIn("password", shown)
+
     def test_a_long_line_is_kept_short(self):
         """Memory: the line was kept whole in each of a thousand findings."""
         nodes = "".join(f"[n{i}] y{i} = ReduceMean <axes = [5]> (x) " for i in range(1000))

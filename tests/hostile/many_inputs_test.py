@@ -37,6 +37,8 @@ def sites(length: int, terms: int, sums: int, losses: int) -> str:
 
 
 class ManyInputsTest(PromiseTest):
+    in_memory = True
+
     def setUp(self) -> None:
         super().setUp()
         self.models = self.folder / "models"

@@ -1,6 +1,8 @@
 """Runs whose cost no operand shows: what they collect, print, write and repeat stays within their limits."""
 
+import os
 import pathlib
+import struct
 import tempfile
 import time
 import unittest
@@ -12,6 +14,7 @@ X = wire.value("x", dims=[64])
 BODY_INPUTS = wire.value("i", wire.INT64, []), wire.value("c", wire.BOOL, [])
 LITTLE = 64 << 20  # what the program itself takes, and more
 MANY = 100_000
+UINT8 = 2
 
 
 def filled(name, dims, dtype=wire.FLOAT):
@@ -122,6 +125,115 @@ class RunLimitsTest(unittest.TestCase):
                 result = self.run_model(model, "--memory-limit", str(limit))
                 self.assertEqual(result.code, CLEAN, result.errors)
                 self.assertLess(result.memory, limit + LITTLE)
+
+    def test_axes_of_tensors_without_elements(self):
+        """However long they are, nothing is walked: the result is there at once, or the run refuses the operand."""
+        far, axes = 1 << 40, wire.integers("k", [0, 2])
+        empty, list_of_two = ("a", [far, 2, 0]), ("s", [2])
+        image, filters = ("a", [1, 0, 1, 1]), ("w", [4, 0, 1024, 1024])
+        pads = [1023] * 4
+        same = wire.graph([wire.node("Identity", ["i"], ["o"])], [wire.value("i", dims=[0])], [wire.value("o", dims=[0])], name="b")
+        cases = [(CLEAN, operator(op, ["a", "k"], [empty], [axes], keepdims=0)) for op in ("ReduceSum", "ReduceMax", "ReduceLogSumExp", "ReduceMean", "ReduceL2")]
+        cases += [
+            (CLEAN, operator("BatchNormalization", ["a", *"ssss"], [empty, list_of_two], outputs="ymv", training_mode=1)),
+            (CLEAN, operator("Einsum", ["a", "b"], [("a", [far, 0]), ("b", [far, 0])], equation="ij,ij->")),
+            (CLEAN, operator("Shape", ["a"], [empty])),
+            (CLEAN, operator("LayerNormalization", ["a", "s"], [("a", [1000, 0]), ("s", [0])], outputs="ym")),
+            (CLEAN, operator("Conv", ["a", "w"], [image, filters], pads=pads)),
+            (CLEAN, simple([wire.node("ConvInteger", ["a", "w"], ["y"], pads=pads)], inputs=[wire.value(*each, UINT8, dims) for *each, dims in (image, filters)])),
+            (UNREADABLE, operator("Conv", ["a", "w"], [image, ("w", [1, 0, 1 << 24, 1 << 24])], pads=[1 << 23] * 2 + [(1 << 23) - 1] * 2)),
+            (UNREADABLE, operator("ConvTranspose", ["a", "w"], [("a", [1, 0, 1]), ("w", [0, 1, 1 << 26])], pads=[1 << 25, (1 << 25) - 1])),
+            (UNREADABLE, simple([wire.node("Attention", ["a", "a", "a"], ["y", "", "", "z"], qk_matmul_output_mode=3)], inputs=[wire.value("a", dims=[far, 2, 2, 0])], outputs="yz", opsets=(("", 23),))),
+            (UNREADABLE, operator("Scan", ["a"], [("a", [far, 0])], body=("g", same), num_scan_inputs=1)),
+        ]
+        for number, (code, model) in enumerate(cases):
+            with self.subTest(number=number):
+                result = self.run_model(model, "--time-limit", "5")
+                self.assertEqual(result.code, code, result.errors)
+                self.assertLess(result.cpu, 0.5)
+                if code == UNREADABLE:
+                    self.assertRegex(result.errors.decode(), "has no elements, and axes that are too long for that|bytes more are needed")
+
+    def test_statistics_of_rows_without_elements(self):
+        node = wire.node("LayerNormalization", ["a", "s"], list("ymd"))
+        model = simple([node], inputs=[wire.value("a", dims=[2, 0]), wire.value("s", dims=[0])], outputs="ymd")
+        result = self.run_model(model)
+        self.assertEqual(result.code, CLEAN, result.errors)
+        self.assertEqual(result.output.decode(), "`y`: float32[2, 0] = []\n`m`: float32[2, 1] = [[nan], [nan]]\n`d`: float32[2, 1] = [[nan], [nan]]\n")
+
+    def test_windows_and_kernels_beyond_the_image(self):
+        """What sees nothing but padding or the border costs nothing, along each axis."""
+        pixel, axes = ("a", [1] * 27), 25
+        grid = ("g", [1] * 26 + [25])
+        around = {"kernel_shape": [1 << 20] * 3, "pads": [(1 << 20) - 1] * 6, "strides": [1 << 28] * 3}
+        cases = [operator(op, ["a"], [("a", [1] * 5)], **around) for op in ("MaxPool", "AveragePool", "LpPool")]
+        cases += [operator("GridSample", ["a", "g"], [pixel, grid], mode=mode, padding_mode=border)
+                  for mode in ("linear", "cubic") for border in ("border", "reflection")]
+        cases.append(operator("DeformConv", ["a", "a", "o"], [pixel, ("o", [1, axes] + [1] * axes)]))
+        cases.append(operator("Conv", ["a", "w"], [("a", [1, 1, 1, 1]), ("w", [4, 1, 1024, 1024])], pads=[512] * 4, dilations=[1, 1]))
+        for number, model in enumerate(cases):
+            with self.subTest(number=number):
+                result = self.run_model(model, "--time-limit", "5", "--memory-limit", "200000000")
+                self.assertEqual(result.code, CLEAN, result.errors)
+                self.assertLess(result.cpu, 0.5)
+
+    def test_regions_far_outside_of_what_is_resized(self):
+        regions = wire.tensor("r", wire.FLOAT, [4], struct.pack("<4f", 0, 0, 1, 3.3e7))
+        scales = wire.tensor("k", wire.FLOAT, [2], struct.pack("<2f", 1, 3.1e-8))
+        model = operator("Resize", ["a", "r", "k"], [("a", [1, 1])], [regions, scales], mode="linear", antialias=1,
+                         coordinate_transformation_mode="tf_crop_and_resize")
+        result = self.run_model(model, "--time-limit", "5")
+        self.assertEqual(result.code, UNREADABLE, result.output)
+        self.assertIn("an axis shrinks by too much for antialiasing", result.errors.decode())
+
+    def test_values_of_bodies_that_are_one_tensor(self):
+        """Lists of them count, where a batch is scanned and where a sequence is mapped."""
+        body = wire.graph([], [wire.value("i", dims=[])], [wire.data(1, "c")] * 40, [wire.tensor("c", wire.FLOAT, [1], bytes(4))], name="b")
+        results = [f"y{i}" for i in range(40)]
+        node = wire.node("Scan", ["", "a"], results, body=("g", body), num_scan_inputs=1)
+        scan = simple([node], inputs=[wire.value("a", dims=[20_000, 1])], outputs=results, opsets=(("", 8),))
+        result = self.run_model(scan, "--memory-limit", "10000000")
+        self.assertEqual(result.code, UNREADABLE, result.output[:300])
+        self.assertIn("the limit is 10000000", result.errors.decode())
+        self.assertLess(result.memory, LITTLE)
+
+    def test_sequences_of_tiny_elements(self):
+        """A file of them is bounded as a model is, and what they take counts."""
+        sequence = wire.data(4, wire.data(1, wire.data(1, wire.number(1, UINT8))))
+        model = simple([wire.node("SequenceLength", ["s"], ["y"])], inputs=[wire.data(1, "s") + wire.data(2, sequence)])
+        tiny, small = wire.number(2, UINT8) + wire.data(9, b"a"), wire.number(1, 64) + wire.number(2, UINT8) + wire.data(9, bytes(64))
+        values = self.folder / "s.pb"
+        for count, element, limit, message in ((400_000, tiny, 1 << 32, "too many tiny elements"), (20_000, small, 1_000_000, "the limit is 1000000")):
+            with self.subTest(message):
+                values.write_bytes(wire.number(2, 1) + wire.data(3, element) * count)
+                result = self.run_model(model, "--inputs", f"s={values}", "--memory-limit", str(limit))
+                self.assertEqual(result.code, UNREADABLE, result.output[:300])
+                self.assertIn(message, result.errors.decode())
+                self.assertLess(result.memory, LITTLE + 40 * values.stat().st_size)
+        values.write_bytes(wire.number(2, 1) + wire.data(3, small) * 20_000)
+        result = self.run_model(model, "--inputs", f"s={values}")
+        self.assertEqual(result.output.decode(), "`y`: int64[] = 20000\n", result.errors)
+
+    def test_many_threads_within_a_small_limit(self):
+        """Their stacks have room of their own."""
+        model = operator("Conv", ["a", "w"], [("a", [1, 4, 32, 32]), ("w", [64, 4, 3, 3])])
+        for _ in range(5):
+            result = self.run_model(model, "--threads", "256", "--memory-limit", "8000000")
+            self.assertEqual(result.code, CLEAN, result.errors)
+
+    def test_external_data_of_an_attribute(self):
+        """Not even of the folder that the run is in."""
+        values = wire.tensor("v", wire.FLOAT, [2], external={"location": "secret.bin", "length": "8"})
+        sparse = wire.data(1, values) + wire.data(2, wire.integers("i", [0, 1])) + wire.number(3, 2)
+        attribute = wire.data(1, "sparse_value") + wire.data(22, sparse) + wire.number(20, 11)
+        node = wire.node("Constant", [], ["y"]) + wire.data(5, attribute)
+        (self.folder / "secret.bin").write_bytes(struct.pack("<2f", 42, 43))
+        here = pathlib.Path.cwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.folder)
+        result = self.run_model(simple([node], inputs=[]), "--force")
+        self.assertEqual(result.code, UNREADABLE, result.output)
+        self.assertIn("the tensor of an attribute is external data", result.errors.decode())
 
     def test_values_of_a_loop_that_are_shown(self):
         """They are printed as they come: memory does not grow, and what came before the limit is there."""

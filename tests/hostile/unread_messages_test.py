@@ -9,8 +9,9 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 from promise import PromiseTest
 
-#: Bytes that no message consists of: a tag that does not end, one of an unknown wire type, a length beyond the end, an end without a begin.
-RUBBISH = (b"\xff", b"\x0f", b"\x0a\x05a", b"\x0c")
+#: Bytes that no message consists of: a tag that does not end, one of an unknown wire type, a length beyond the end, an end without a begin;
+#: a tag and a length of six bytes, of which the last ones are 0.
+RUBBISH = (b"\xff", b"\x0f", b"\x0a\x05a", b"\x0c", b"\x92\x80\x80\x80\x80\x00\x01a", b"\x12\x81\x80\x80\x80\x80\x00a")
 LONG_NUMBER = b"\xff" * 10 + b"\x01"
 
 WAY = (

@@ -306,9 +306,30 @@ TEST(OnnxReader, KeepsMalformedAttributesAsFaults) {
   EXPECT_EQ(message_of(Message().varint(3, 1).varint(20, 2)), "an attribute has no name");
   EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(21, "b").varint(20, 2)),
             "attribute `a` refers to attribute `b` of a function, outside of any");
-  const Message tensor = wire::raw_tensor("t", 1, {1}, "abcd");
-  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(5, tensor).bytes(5, tensor).varint(20, 4)),
-            "attribute `a` gives its tensor twice");
+}
+
+TEST(OnnxReader, RefusesMessagesThatWouldBeMerged) {
+  const Message tensor = wire::raw_tensor("t", 1, {1}, "abcd"),
+                indices = wire::raw_tensor("", 7, {1}, std::string(8, '\0'));
+  const Message shape = Message().bytes(1, Message().varint(1, 2)), one = Message().varint(1, 1).bytes(2, shape);
+  const auto error_of = [](const Message& attribute) {
+    return error_of_bytes(model_with_attribute(Message().bytes(1, "a").raw(attribute)));
+  };
+  EXPECT_TRUE(contains(error_of(Message().bytes(5, tensor).bytes(5, tensor)), "a second tensor of one attribute"));
+  EXPECT_TRUE(contains(error_of(Message().bytes(6, "").bytes(6, "")), "a second graph of one attribute"));
+  EXPECT_TRUE(contains(error_of(Message().bytes(22, Message().bytes(1, tensor).bytes(2, indices).bytes(1, tensor))),
+                       "a second `SparseTensorProto.values`"));
+  EXPECT_TRUE(contains(error_of(Message().bytes(22, Message().bytes(1, tensor).bytes(2, indices).bytes(2, indices))),
+                       "a second `SparseTensorProto.indices`"));
+  const auto error_of_type = [&](const Message& type) { return error_of(Message().bytes(14, type)); };
+  EXPECT_TRUE(contains(error_of_type(Message().bytes(1, one).bytes(1, one)), "a second `TypeProto.value`"));
+  EXPECT_TRUE(contains(error_of_type(Message().bytes(1, Message(one).bytes(2, shape))), "a second `TypeProto.shape`"));
+  const Message elements = Message().bytes(1, Message().bytes(1, Message().varint(1, 1)));
+  EXPECT_TRUE(contains(error_of_type(Message().bytes(4, Message(elements).bytes(1, Message()))),
+                       "a second `TypeProto.elem_type`"));
+  const Message typed = Message().bytes(1, "x").bytes(2, Message()).bytes(2, Message());
+  EXPECT_TRUE(contains(error_of_bytes(wire::model(Message().bytes(2, "g").bytes(11, typed))),
+                       "a second `ValueInfoProto.type`"));
 }
 
 TEST(OnnxReader, ManyAttributesOfOneNameGiveOneFault) {

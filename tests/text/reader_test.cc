@@ -415,6 +415,11 @@ TEST(TextReader, TellsManyNamesApartThatDifferAtTheEnd) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
+TEST(TextReader, TakesAnOpsetThatIsImportedTwice) {
+  EXPECT_TRUE(parsed("<opset_import: [\"\" : 17, \"ai.onnx\" : 17]> g () => () {}").faults.empty());
+  EXPECT_EQ(parsed("<opset_import: [\"\" : 17, \"\" : 18]> g () => () {}").faults.size(), 1u);
+}
+
 TEST(TextReader, LimitsOpsetImports) {
   std::string text = "<opset_import: [\"\" : 1";
   for (int i = 0; i < 1024; ++i) text += ", \"" + std::to_string(i) + "\" : 1";

@@ -7,7 +7,7 @@ class UnnamedValue : public Rule {
  public:
   UnnamedValue()
       : Rule({"TL-G621", "unnamed-value", "graph", findings::Severity::kError,
-              "an input, initializer or function without a name", kFilesOnly}) {}
+              "an input, output, initializer or function without a name", kFilesOnly}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,

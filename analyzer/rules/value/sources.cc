@@ -30,9 +30,8 @@ constexpr std::size_t kMaxWritten = 8192;
 template <typename Passes>
 ValueId back(const Expressions& expressions, ValueId value, const Passes& passes) {
   for (int step = 0; step < kMaxSteps; ++step) {
-    const NodeId node = expressions.producer(value);
-    if (node == NodeId::kNone || !passes(expressions.op(node))) break;
-    const ValueId before = expressions.operand(node, 0);
+    if (!passes(expressions.op_of(value))) break;
+    const ValueId before = expressions.operand(expressions.producer(value), 0);
     if (before == ValueId::kAbsent) break;
     value = before;
   }
@@ -42,7 +41,7 @@ ValueId back(const Expressions& expressions, ValueId value, const Passes& passes
 
 /// A call that rules look at: an execution reaches it, and it has a result and no fault of its own.
 bool is_looked_at(const dataflow::Analysis& analysis, NodeId node) {
-  return analysis.is_visited(node) && !analysis.has_failed(node) &&
+  return analysis.is_visited(node) && !analysis.has_failed(node) && !analysis.refers_to_call(node) &&
          NodeCall(analysis, node).result() != ValueId::kAbsent;
 }
 

@@ -145,8 +145,16 @@ void group_normalization(Inference& in) {
   if (in.failed()) return;
   // Opset 18, which ONNX deprecates, scales groups.
   const Dim parameters = in.opset() < 21 ? in.dims().constant(groups) : (*data)[1];
-  check_per_channel(in, 1, parameters, "scale");
-  check_per_channel(in, 2, parameters, "bias");
+  for (const auto& [operand, what] : {std::pair(1, "scale"), std::pair(2, "bias")}) {
+    const auto shape = in.shape(operand);
+    const bool is_one = shape && std::ranges::all_of(*shape, [&](Dim dim) { return in.dims().as_constant(dim) == 1; });
+    if (!is_one || in.dims().as_constant(parameters) == 1)
+      check_per_channel(in, operand, parameters, what);
+    else
+      in.fails_somewhere(kNormParameter, {operand},
+                         {"{} {} has one element, {} needed", what, OperandRef(operand), parameters},
+                         {"the engine is not onnxruntime, which repeats it"});
+  }
 }
 
 void lp_normalization(Inference& in) {

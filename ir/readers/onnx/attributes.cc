@@ -65,7 +65,6 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   Attribute self;
   std::int64_t kind_code = 0;
   unsigned present = 0;
-  AttributeKind twice = AttributeKind::kUndefined;
   ints_.clear();
   floats_.clear();
   strings_.clear();
@@ -78,7 +77,8 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
     if (const AttributeKind kind = kind_of_field(field); kind != AttributeKind::kUndefined) {
-      if (is_message(kind) && (present & bit(kind)) != 0) twice = kind;
+      if (is_message(kind) && (present & bit(kind)) != 0)
+        fields.fail(fmt::format("a second {} of one attribute", to_text(kind)));
       present |= bit(kind);
     }
     switch (field) {
@@ -162,12 +162,12 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   if (!tensors.empty()) self.tensors = builder_.keep(std::move(tensors));
   if (!graphs.empty()) self.graphs = builder_.keep(std::move(graphs));
   if (!types.empty()) self.types = builder_.keep(std::move(types));
-  check_kind(self, kind_code, present, twice, holder, message);
+  check_kind(self, kind_code, present, holder, message);
   out.push_back(self);
 }
 
-void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice,
-                        const Holder& holder, std::string_view message) {
+void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, const Holder& holder,
+                        std::string_view message) {
   const auto malformed = [&]<typename... Args>(fmt::format_string<Args...> text, Args&&... args) {
     if (!builder_.keeps_faults(holder.graph)) return;
     fault({.kind = StructureFault::Kind::kMalformedAttribute,
@@ -183,7 +183,6 @@ void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned presen
     return;
   }
   self.kind = static_cast<AttributeKind>(kind_code);
-  if (twice != AttributeKind::kUndefined) malformed("attribute `{}` gives its {} twice", self.name, to_text(twice));
   if (!self.reference.empty()) {
     if (!holder.in_function)
       malformed("attribute `{}` refers to attribute `{}` of a function, outside of any", self.name, self.reference);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/protobuf/onnx_fields.h"
+#include "ir/readers/onnx/memory_budget.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/readers/onnx/wire.h"
 
@@ -20,7 +21,10 @@ constexpr std::uint32_t kName = 1, kElementKind = 2, kTensors = 3, kSequences = 
 /// Those of the list are the fields of the kinds 1 to 5, in this order.
 constexpr std::uint32_t kFieldOfKind = 2;
 
-ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, int depth) {
+/// What an element takes until it is a value, its place in a list that grows included: bounded as that of models.
+constexpr std::uint64_t kElementCost = 3 * sizeof(ValueMessage) + 256;
+
+ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, int depth, onnx::MemoryBudget& budget) {
   ValueMessage value{.kind = kind, .tensor = {}, .elements = {}};
   if (kind == TypeKind::kTensor) {
     value.tensor = message;
@@ -54,7 +58,10 @@ ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, 
       fields.fail(kind == TypeKind::kOptional ? "an optional has two values" : "a sequence has elements of two kinds");
     element_field = fields.field();
     const std::string_view part = fields.view("value");
-    value.elements.push_back(read(fields.inside(part), part, element, depth + 1));
+    budget.charge(kElementCost);
+    if (budget.is_exceeded(0))
+      fields.fail("too many tiny elements: they would take 36 bytes of memory for each of its bytes");
+    value.elements.push_back(read(fields.inside(part), part, element, depth + 1, budget));
   }
   if (element_field != 0 && static_cast<std::int64_t>(element_kind) + kFieldOfKind != element_field)
     throw onnx::WireFault{
@@ -66,13 +73,16 @@ ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, 
 
 Result<Model> read_tensor_message(std::string_view message, std::string path) {
   auto bytes = std::make_shared<std::string>();
-  std::string tensor, graph;
-  protozero::pbf_writer(tensor).add_string(wire::kTensorName, "value");  // for those without one: a later one counts
-  tensor.append(message);
-  protozero::pbf_writer(graph).add_message(wire::kGraphInitializer, tensor);
-  protozero::pbf_writer model(*bytes);
-  model.add_int64(wire::kModelIrVersion, kIrVersion);
-  model.add_message(wire::kModelGraph, graph);
+  {
+    constexpr std::size_t kAround = 64;
+    bytes->reserve(message.size() + kAround);
+    protozero::pbf_writer model(*bytes);
+    model.add_int64(wire::kModelIrVersion, kIrVersion);
+    protozero::pbf_writer graph(model, wire::kModelGraph);
+    protozero::pbf_writer tensor(graph, wire::kGraphInitializer);
+    tensor.add_string(wire::kTensorName, "value");  // for those without one: a later one counts
+    bytes->append(message);
+  }
   const std::string_view view = *bytes;
   Result<Model> read = read_onnx_bytes(view, std::move(path), std::move(bytes));
   if (!read) return read;
@@ -83,7 +93,9 @@ Result<Model> read_tensor_message(std::string_view message, std::string path) {
 
 Result<ValueMessage> read_value_message(std::string_view message, TypeKind kind) {
   try {
-    return read(onnx::Cursor(message, message.data()), message, kind, 0);
+    onnx::MemoryBudget budget;
+    budget.pay(message.size());
+    return read(onnx::Cursor(message, message.data()), message, kind, 0, budget);
   } catch (const onnx::WireFault& fault) {
     return Error{fmt::format("not a value: {}", fault.message), {}};
   }

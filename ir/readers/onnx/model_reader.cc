@@ -378,16 +378,16 @@ void Reader::node(std::string_view message, const Pending& pending) {
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
       case wire::kNodeInput:
-        operands_.push_back(name_of(fields.view("NodeProto.input"), amid_weights));
+        intern_later(kept(fields.view("NodeProto.input"), amid_weights), operands_);
         break;
       case wire::kNodeOutput:
-        results_.push_back(name_of(fields.view("NodeProto.output"), amid_weights));
+        intern_later(kept(fields.view("NodeProto.output"), amid_weights), results_);
         break;
       case wire::kNodeName:
-        name = builder_.label(amid_weights ? apart(fields.view("NodeProto.name")) : fields.view("NodeProto.name"));
+        name = builder_.label(kept(fields.view("NodeProto.name"), amid_weights));
         break;
       case wire::kNodeOpType:
-        op = name_of(fields.view("NodeProto.op_type"), amid_weights);
+        op = builder_.name(kept(fields.view("NodeProto.op_type"), amid_weights));
         break;
       case wire::kNodeAttribute:
         attribute(fields.view("NodeProto.attribute"), holder, attributes_);
@@ -413,6 +413,7 @@ void Reader::node(std::string_view message, const Pending& pending) {
         break;
     }
   }
+  intern_names();
   budget_.charge(kNodeCost + kOperandCost * operands_.size() + kValueCost * results_.size());
   check_budget(message.data());
   builder_.add_node(pending.id, domain, op, overload, name, operands_, results_, attributes_, at(message),

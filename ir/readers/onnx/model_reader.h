@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -75,7 +76,17 @@ class Reader {
            (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights);
   }
   std::string_view apart(std::string_view part);
-  NameId name_of(std::string_view name, bool amid_weights) { return builder_.name(amid_weights ? apart(name) : name); }
+  std::string_view kept(std::string_view name, bool amid_weights) { return amid_weights ? apart(name) : name; }
+  /// Interns what was passed to intern_later, in that order.
+  void intern_names() {
+    for (const LaterName& name : std::span(later_names_).first(later_count_))
+      name.list->push_back(builder_.name(name.text, name.hash));
+    later_count_ = 0;
+  }
+  void intern_later(std::string_view name, std::vector<NameId>& list) {
+    if (later_count_ == later_names_.size()) intern_names();
+    later_names_[later_count_++] = {name, model().names.ask_for(name), &list};
+  }
 
   /// Of a list or a tensor, what is looked at whole and not passed over.
   void will_read(std::string_view part) const {
@@ -107,7 +118,7 @@ class Reader {
   // ---- attributes.cc
 
   void attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out);
-  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder,
+  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, const Holder& holder,
                   std::string_view message);
 
   // ---- types.cc
@@ -155,6 +166,14 @@ class Reader {
   };
   std::vector<NamedMetadata> value_metadata_;
   MetadataKeys metadata_keys_;
+
+  struct LaterName {
+    std::string_view text;
+    std::uint32_t hash = 0;
+    std::vector<NameId>* list = nullptr;
+  };
+  std::array<LaterName, 8> later_names_;
+  std::size_t later_count_ = 0;
 
   // Scratch, reused from node to node: no allocation of their own for most nodes.
   std::vector<NameId> operands_, results_;

@@ -68,7 +68,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         check_budget(fields.field_start());
         break;
       case wire::kTensorName:
-        self.name = name_of(fields.view("TensorProto.name"), amid_weights);
+        self.name = builder_.name(kept(fields.view("TensorProto.name"), amid_weights));
         break;
       case wire::kTensorRawData:
         self.raw = fields.view("TensorProto.raw_data");
@@ -189,9 +189,11 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
       case wire::kSparseValues:
+        if (self.values != nullptr) fields.fail("a second `SparseTensorProto.values`");
         self.values = tensor(fields.view("SparseTensorProto.values"), graph, node, has_metadata);
         break;
       case wire::kSparseIndices:
+        if (self.indices != nullptr) fields.fail("a second `SparseTensorProto.indices`");
         self.indices = tensor(fields.view("SparseTensorProto.indices"), graph, node);
         break;
       case wire::kSparseDims:

@@ -20,6 +20,7 @@ Reader::ValueInfo Reader::value_info(std::string_view message, GraphId graph) {
         info.name = builder_.name(fields.view("ValueInfoProto.name"));
         break;
       case wire::kValueInfoType:
+        if (info.type != nullptr) fields.fail("a second `ValueInfoProto.type`");
         info.type = type(fields.view("ValueInfoProto.type"), graph, NodeId::kNone);
         break;
       case wire::kValueInfoMetadata:
@@ -62,6 +63,7 @@ std::span<const DimDecl> Reader::shape(std::string_view message) {
   return builder_.keep_dims(dims_);
 }
 
+// Of a message that stands twice where one may, protobuf makes one of the fields of both: such a file is refused.
 // A type nests by wrapping exactly one other, so following it is a loop. What is inside goes into the declaration made
 // before it: the outermost is returned.
 const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId node) {
@@ -106,6 +108,7 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
           fields.skip();
           continue;
       }
+      if (self->kind == kind) fields.fail("a second `TypeProto.value`");
       if (self->kind != TypeKind::kNone) {
         problem = "a type is declared as two things at once";
         pass_over(fields.inside(body), *wire::message_in(wire::MessageType::kType, body_field));
@@ -124,15 +127,13 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       if (is_tensor && fields.field() == 1) {
         self->element_code = fields.integer32("TypeProto.elem_type");
       } else if (is_tensor && fields.field() == 2) {
+        if (self->ranked) fields.fail("a second `TypeProto.shape`");
         self->dims = shape(fields.view("TypeProto.shape"));
         self->ranked = true;
       } else if (self->kind == TypeKind::kMap && fields.field() == 1) {
         self->element_code = fields.integer32("TypeProto.Map.key_type");
       } else if (!is_tensor && fields.field() == inner_field) {
-        if (has_inner) {
-          problem = "a type declares its elements twice";
-          pass_over(cursor(inner), wire::MessageType::kType);
-        }
+        if (has_inner) fields.fail("a second `TypeProto.elem_type`");
         inner = fields.view("TypeProto.elem_type");
         has_inner = true;
       } else {

@@ -43,7 +43,7 @@ class Cursor {
     if (tag < 0x80) [[likely]] {
       ++at_;
     } else {
-      tag = varint();
+      tag = long_varint(kMaxHeaderBytes);
       if (tag > std::numeric_limits<std::uint32_t>::max()) fail("field number above 2^29 - 1");
     }
     field_ = static_cast<std::uint32_t>(tag >> 3);
@@ -139,11 +139,15 @@ class Cursor {
   std::uint64_t varint() {
     if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]]
       return static_cast<std::uint8_t>(*at_++);
-    return long_varint();
+    return long_varint(protozero::max_varint_length);
   }
-  std::uint64_t long_varint() {
+  /// Zero bytes may follow a number's own; protobuf refuses what is longer than this.
+  std::uint64_t long_varint(std::ptrdiff_t most_bytes) {
+    const char* const start = at_;
     try {
-      return protozero::decode_varint(&at_, end_);
+      const std::uint64_t number = protozero::decode_varint(&at_, end_);
+      if (at_ - start > most_bytes) fail(fmt::format("varint of more than {} bytes", most_bytes));
+      return number;
     } catch (const protozero::varint_too_long_exception&) {
       fail("varint of more than 10 bytes");
     } catch (const protozero::end_of_buffer_exception&) {
@@ -152,7 +156,11 @@ class Cursor {
   }
 
   std::string_view length_delimited() {
-    const std::uint64_t length = varint();
+    std::uint64_t length = 0;
+    if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]]
+      length = static_cast<std::uint8_t>(*at_++);
+    else
+      length = long_varint(kMaxHeaderBytes);
     if (length > static_cast<std::uint64_t>(end_ - at_)) [[unlikely]]
       fail(fmt::format("truncated: field {} claims {} bytes, {} are left in its message", field_, length, end_ - at_));
     if (length > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
@@ -196,6 +204,8 @@ class Cursor {
       if (!next()) fail("truncated: a group has no end");
     }
   }
+
+  static constexpr std::ptrdiff_t kMaxHeaderBytes = 5;  // of a tag or length: 32 bits
 
   const char* at_;
   const char* end_;

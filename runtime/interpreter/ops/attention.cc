@@ -44,7 +44,7 @@ HostTensor with_past(Evaluation& e, int operand, int past, int result, const Hea
   HostTensor current(tensor.dtype(), {now.batch, now.heads, now.length, now.size}, e.memory());
   copy_strided(current, tensor, 0, std::array{now.batch_stride, now.head_stride, now.row_stride, std::int64_t{1}});
   const auto elements = [&](std::int64_t length) { return static_cast<std::size_t>(length * now.size); };
-  for (std::size_t i = 0; i < static_cast<std::size_t>(now.batch * now.heads); ++i) {
+  for (std::size_t i = 0; present.size() > 0 && i < static_cast<std::size_t>(now.batch * now.heads); ++i) {
     if (before > 0)
       copy_elements(present, i * elements(total), e.operand(past), i * elements(before), elements(before));
     copy_elements(present, i * elements(total) + elements(before), current, i * elements(now.length),

@@ -12,10 +12,8 @@
 namespace tensorlint::runtime {
 namespace {
 
-/// Attributes belong to the model, which outlives its run: views of their bytes need no owner. They have no external
-/// data.
+/// Attributes belong to the model, which outlives its run: views of their bytes need no owner.
 HostTensor constant_tensor(Evaluation& e, const Tensor& tensor) {
-  if (tensor.external) e.fail("the tensor of an attribute is external data");
   return load_constant(tensor, {}, nullptr, e.memory());
 }
 

@@ -33,6 +33,7 @@ class Patches : public Factor {
 
   void pack(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, double* to,
             std::int64_t row_step, std::int64_t column_step) const override {
+    if (rows == 0) return;
     const std::int64_t width = windows_.out.back();
     for (std::int64_t done = 0; done < columns;) {
       const std::int64_t x = (column + done) % width, count = std::min(columns - done, width - x);
@@ -49,17 +50,24 @@ class Patches : public Factor {
     std::vector<std::int64_t> outer(inner);
     for (std::size_t axis = inner; axis-- > 0; result_row /= windows_.out[axis])
       outer[axis] = result_row % windows_.out[axis] * windows_.strides[axis];
-    Offsets<1> tap(windows_.kernel);
+    // Each element of a window that some of the rows has, once.
+    const std::int64_t first_tap = row % taps_, seen = std::min(rows, taps_);
+    std::vector<std::int64_t> tap(windows_.rank());
+    for (std::int64_t axis = static_cast<std::int64_t>(inner), rest = first_tap; axis >= 0; --axis) {
+      tap[static_cast<std::size_t>(axis)] = rest % windows_.kernel[static_cast<std::size_t>(axis)];
+      rest /= windows_.kernel[static_cast<std::size_t>(axis)];
+    }
     const std::int64_t stride = windows_.strides[inner], begin = x * stride;
-    for (std::int64_t t = 0; t < taps_; ++t, tap.next()) {
+    for (std::int64_t i = 0; i < seen; ++i) {
+      const std::int64_t t = (first_tap + i) % taps_;
       std::int64_t at = 0;
       bool is_inside = true;
       for (std::size_t axis = 0; axis < inner; ++axis) {
-        const std::int64_t position = outer[axis] + windows_.shift(axis, tap.index()[axis]);
+        const std::int64_t position = outer[axis] + windows_.shift(axis, tap[axis]);
         is_inside = is_inside && position >= 0 && position < windows_.in[axis];
         at = at * windows_.in[axis] + position;
       }
-      const std::int64_t shift = windows_.shift(inner, tap.index()[inner]);
+      const std::int64_t shift = windows_.shift(inner, tap[inner]);
       auto [first, end] = windows_.inside(inner, shift, 0, windows_.in[inner]);
       first = is_inside ? std::clamp<std::int64_t>(first - x, 0, count) : 0;
       end = is_inside ? std::clamp<std::int64_t>(end - x, first, count) : 0;
@@ -67,6 +75,10 @@ class Patches : public Factor {
       for (std::int64_t channel = (row + taps_ - 1 - t) / taps_; channel * taps_ + t < row + rows; ++channel) {
         double* const target = to + (channel * taps_ + t - row) * row_step;
         copy(image_ + channel * plane_ + at, stride, first, end, count, target, column_step);
+      }
+      for (std::size_t axis = windows_.rank(); axis-- > 0;) {
+        if (++tap[axis] < windows_.kernel[axis]) break;
+        tap[axis] = 0;
       }
     }
   }
@@ -148,10 +160,21 @@ void convolve_turned(const Convolution& c, const W* filters, const Factor& patch
   }
 }
 
+/// Without channels there is nothing to sum, at however many positions.
+template <typename Sink>
+void convolve_nothing(const Convolution& c, const Sink& sink) {
+  const std::int64_t width = c.windows.out.back(), positions = c.windows.out_size();
+  const List<double> zeros(static_cast<std::size_t>(width), 0.0, c.memory.resource());
+  for (std::int64_t n = 0; n < c.batch; ++n)
+    for (std::int64_t m = 0; m < c.filters; ++m)
+      for (std::int64_t first = 0; first < positions; first += width) sink(n, m, first, width, zeros.data());
+}
+
 template <typename T, typename W, typename Sink>
 void convolve_as(const Convolution& c, const T* data, const W* filters, const KeepWeights& keep, const Sink& sink) {
   const WindowGeometry& g = c.windows;
   const std::int64_t inner = c.group_channels() * g.taps(), positions = g.out_size(), plane = g.in_size();
+  if (inner == 0) return convolve_nothing(c, sink);
   if (c.group_filters() < 4) return convolve_rows(c, data, filters, sink);
   for (std::int64_t n = 0; n < c.batch; ++n) {
     for (std::int64_t group = 0; group < c.groups; ++group) {
@@ -412,21 +435,28 @@ class DeformedPatches : public Factor {
 
   /// Linear along each axis; 0 outside of the image.
   double interpolated(const std::vector<double>& at, std::int64_t first) const {
-    double sum = 0;
-    for (std::size_t corner = 0; corner < std::size_t{1} << at.size(); ++corner) {
-      double weight = 1;
+    struct Corner {
       std::int64_t index = 0;
-      for (std::size_t axis = 0; axis < at.size() && weight != 0; ++axis) {
-        const double below = std::floor(at[axis]), share = at[axis] - below;
-        const bool upper = ((corner >> axis) & 1U) != 0;
-        const double position = upper ? below + 1 : below;
-        // The share of an infinite position is NaN, and so would its product with 0 be.
-        const bool is_inside = position >= 0 && position < static_cast<double>(windows_.in[axis]);
-        weight = is_inside ? weight * (upper ? share : 1 - share) : 0;
-        index = index * windows_.in[axis] + (is_inside ? static_cast<std::int64_t>(position) : 0);
-      }
-      if (weight != 0) sum += weight * (*operands_.data)[static_cast<std::size_t>(first + index)];
+      double weight = 1;
+    };
+    // Corners outside of the image are left out axis by axis: there are no more than elements, whatever the rank.
+    std::vector<Corner> corners{{}}, next;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+      const double below = std::floor(at[axis]), share = at[axis] - below;
+      next.clear();
+      for (const Corner& corner : corners)
+        for (const bool upper : {false, true}) {
+          const double position = upper ? below + 1 : below, weight = upper ? share : 1 - share;
+          // The share of an infinite position is NaN, and so would its product with 0 be.
+          if (position >= 0 && position < static_cast<double>(windows_.in[axis]) && weight != 0)
+            next.push_back(
+                {corner.index * windows_.in[axis] + static_cast<std::int64_t>(position), corner.weight * weight});
+        }
+      corners.swap(next);
     }
+    double sum = 0;
+    for (const Corner& corner : corners)
+      sum += corner.weight * (*operands_.data)[static_cast<std::size_t>(first + corner.index)];
     return sum;
   }
 

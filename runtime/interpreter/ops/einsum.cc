@@ -131,6 +131,7 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
   Extents result_extents;
   for (const int label : labels) result_extents.push_back(extents.at(label));
   Labelled<T> result(std::move(labels), std::move(result_extents), memory);
+  if (result.elements().empty()) return result;
   const std::int64_t m = product(rows, extents), n = product(columns, extents), k = product(inner, extents);
   for (std::int64_t i = 0; i < product(batch, extents); ++i)
     multiply(m, n, k, left.elements().data() + i * m * k, right.elements().data() + i * k * n,
@@ -211,7 +212,7 @@ void einsum(Evaluation& e) {
 }
 
 const RegisterEvaluators kEinsum{
-    Evaluator("Einsum").evaluate(einsum).error(Rounding::accumulates()),
+    Evaluator("Einsum").evaluate(einsum).error(Rounding::accumulates()).skips_empty_operands(),
 };
 
 }  // namespace

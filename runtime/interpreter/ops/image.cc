@@ -305,6 +305,20 @@ struct Sampler {
   }
 };
 
+/// Taps that the border sends to one element are one: along axes of extent 1 there would be four to the power of their
+/// number. Left to right; how many there are then.
+std::size_t merged(Tap (&taps)[4], std::size_t count) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Tap* const same = std::find_if(taps, taps + kept, [&](const Tap& tap) { return tap.position == taps[i].position; });
+    if (same == taps + kept)
+      taps[kept++] = taps[i];
+    else
+      same->weight += taps[i].weight;
+  }
+  return kept;
+}
+
 /// Products of the taps of all axes; those of weight 0 are left out, so that infinities outside do not come in.
 std::vector<Tap> grid_taps(const Sampler& sampler, const double* grid, const Extents& data) {
   std::vector<Tap> all{{0, 1}};
@@ -314,7 +328,7 @@ std::vector<Tap> grid_taps(const Sampler& sampler, const double* grid, const Ext
     Tap along[4];
     // The grid names the last axis first.
     const double x = sampler.pixel(grid[spatial - 1 - axis], static_cast<double>(extent));
-    const std::size_t count = sampler.taps(x, extent, along);
+    const std::size_t count = merged(along, sampler.taps(x, extent, along));
     std::vector<Tap> next;
     for (const Tap& tap : all)
       for (std::size_t i = 0; i < count; ++i)

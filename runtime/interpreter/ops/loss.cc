@@ -148,10 +148,12 @@ void softmax_cross_entropy(Evaluation& e) {
 const RegisterEvaluators kLosses{
     Evaluator("SoftmaxCrossEntropyLoss")
         .evaluate(softmax_cross_entropy)
-        .error(Rounding::composite(terms_of_loss).with_amplitude()),
+        .error(Rounding::composite(terms_of_loss).with_amplitude())
+        .skips_empty_operands(),
     Evaluator("NegativeLogLikelihoodLoss")
         .evaluate(negative_log_likelihood)
-        .error(Rounding::accumulates(terms_of_loss)),
+        .error(Rounding::accumulates(terms_of_loss))
+        .skips_empty_operands(),
 };
 
 }  // namespace

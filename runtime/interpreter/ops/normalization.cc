@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "runtime/interpreter/axes.h"
@@ -121,6 +122,7 @@ List<Statistics> batch_statistics(const HostTensor& data, const Channels& c, boo
   List<Statistics> result(parameters, memory.resource());
   const auto count = static_cast<double>(by_position ? c.batch : c.batch * c.rest);
   const auto accumulate = [&](const auto& add) {
+    if (data.size() == 0) return;
     for (std::size_t n = 0; n < c.batch; ++n)
       for (std::size_t channel = 0; channel < c.channels; ++channel)
         for_each_normalised_row(data, (n * c.channels + channel) * c.rest, c.rest,
@@ -179,6 +181,7 @@ void batch_normalization(Evaluation& e) {
     store_statistics(e, batch, means, variances);
     for (std::size_t i = 0; i < batch.size(); ++i) means[i] = batch[i].mean, variances[i] = batch[i].variance;
   }
+  if (data.size() == 0) return;
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
   const bool in_training = uses_batch_statistics(e);
   const auto normalise = [&](std::size_t first, std::size_t count, std::size_t at) {
@@ -222,7 +225,9 @@ void group_normalization(Evaluation& e) {
   const auto groups = static_cast<std::size_t>(e.in().int_attribute("num_groups", 1));
   const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
-  const std::size_t group_channels = c.channels / groups;
+  const std::size_t group_channels = c.channels / groups, parameters = e.opset() < 21 ? groups : c.channels;
+  for (const std::size_t given : {scales.size(), biases.size()})
+    if (given != parameters) e.fail("scale and bias have {} elements, {} needed", given, parameters);
   for (std::size_t i = 0; i < c.batch * groups; ++i) {
     const Statistics s = statistics_of(data, i * group_channels * c.rest, group_channels * c.rest);
     for (std::size_t j = 0; j < group_channels; ++j) {
@@ -289,7 +294,12 @@ void normalise_last_axes(Evaluation& e, bool centres) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
   const std::size_t row = last_axes(e);
-  if (data.size() == 0) return;
+  if (data.size() == 0) {  // statistics of rows without elements
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    for (int index = 1; centres && index <= 2 && e.wants(index); ++index)
+      for (std::size_t i = 0; i < e.result(index).size(); ++i) store(e.result(index), i, 1, &kNone);
+    return;
+  }
   const Parameter scale(e, 1, data, row), bias(e, centres ? 2 : -1, data, row);
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
   List<double> elements(row, e.memory().resource());
@@ -401,7 +411,8 @@ void lrn(Evaluation& e) {
 const RegisterEvaluators kNormalizations{
     Evaluator("BatchNormalization")
         .evaluate(batch_normalization)
-        .error(Rounding::composite(terms_of_batch).with_amplitude()),
+        .error(Rounding::composite(terms_of_batch).with_amplitude())
+        .skips_empty_operands(),
     Evaluator("InstanceNormalization")
         .evaluate(instance_normalization)
         .error(Rounding::composite(terms_of_instance).with_amplitude()),

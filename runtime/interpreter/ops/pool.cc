@@ -128,9 +128,9 @@ List<std::int64_t> counted(const WindowGeometry& g, std::size_t axis, bool with_
   List<std::int64_t> counts(static_cast<std::size_t>(g.out[axis]), 0, memory.resource());
   const std::int64_t low = with_pads ? -g.begin_pads[axis] : 0;
   const std::int64_t high = g.in[axis] + (with_pads ? g.end_pads[axis] : 0);
-  for (std::int64_t k = 0; k < g.kernel[axis]; ++k) {
-    const auto [first, end] = g.inside(axis, g.shift(axis, k), low, high);
-    for (std::int64_t o = first; o < end; ++o) ++counts[static_cast<std::size_t>(o)];
+  for (std::int64_t window = 0; window < g.out[axis]; ++window) {
+    const auto [first, end] = g.elements_inside(axis, window, low, high);
+    counts[static_cast<std::size_t>(window)] = end - first;
   }
   return counts;
 }
@@ -271,9 +271,15 @@ const RegisterEvaluators kPools{
     Evaluator("MaxPool").evaluate(max_pool).error(Rounding::exact()),
     Evaluator("AveragePool").evaluate(average_pool).error(Rounding::accumulates(terms_of_window)),
     Evaluator("LpPool").evaluate(lp_pool).error(Rounding::composite(terms_of_window)),
-    Evaluator("GlobalAveragePool").evaluate(global_average_pool).error(Rounding::accumulates(terms_of_reduction)),
-    Evaluator("GlobalMaxPool").evaluate(global_max_pool).error(Rounding::exact()),
-    Evaluator("GlobalLpPool").evaluate(global_lp_pool).error(Rounding::composite(terms_of_reduction)),
+    Evaluator("GlobalAveragePool")
+        .evaluate(global_average_pool)
+        .error(Rounding::accumulates(terms_of_reduction))
+        .skips_empty_operands(),
+    Evaluator("GlobalMaxPool").evaluate(global_max_pool).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("GlobalLpPool")
+        .evaluate(global_lp_pool)
+        .error(Rounding::composite(terms_of_reduction))
+        .skips_empty_operands(),
     Evaluator("MaxUnpool").evaluate(max_unpool).error(Rounding::exact()),
 };
 

@@ -151,7 +151,7 @@ void for_each_group(const Groups& groups, const Visit& visit) {
   if (kept.is_empty()) return;
   std::size_t result = 0;
   const auto rows = [&](std::int64_t first, std::int64_t step, std::int64_t end, const auto& fold) {
-    if (reduced.is_empty()) return;
+    if (reduced.is_empty() || groups.row == 0) return;
     do {
       for (std::int64_t at = first; at < end; at += step)
         fold(static_cast<std::size_t>(kept[0] + reduced[0] + at), static_cast<std::size_t>(std::min(step, end - at)));
@@ -438,26 +438,40 @@ void cumulative(Evaluation& e) {
 constexpr Rounding kSums = Rounding::accumulates(terms_of_reduction);
 
 const RegisterEvaluators kReductions{
-    Evaluator("ReduceSum").evaluate(reduce<Sum, keep, IntegerSum, keep_integer>).error(kSums),
-    Evaluator("ReduceMean").evaluate(reduce_mean).error(kSums),
-    Evaluator("ReduceProd").evaluate(reduce<Product, keep, IntegerProduct, keep_integer>).error(kSums),
-    Evaluator("ReduceL1").evaluate(reduce<SumOfMagnitudes, keep, IntegerSumOfMagnitudes, keep_integer>).error(kSums),
+    Evaluator("ReduceSum").evaluate(reduce<Sum, keep, IntegerSum, keep_integer>).error(kSums).skips_empty_operands(),
+    Evaluator("ReduceMean").evaluate(reduce_mean).error(kSums).skips_empty_operands(),
+    Evaluator("ReduceProd")
+        .evaluate(reduce<Product, keep, IntegerProduct, keep_integer>)
+        .error(kSums)
+        .skips_empty_operands(),
+    Evaluator("ReduceL1")
+        .evaluate(reduce<SumOfMagnitudes, keep, IntegerSumOfMagnitudes, keep_integer>)
+        .error(kSums)
+        .skips_empty_operands(),
     Evaluator("ReduceL2")
         .evaluate(reduce<SumOfSquares, root, IntegerSumOfSquares, root_integer>)
-        .error(Rounding::composite(terms_of_reduction)),
-    Evaluator("ReduceSumSquare").evaluate(reduce<SumOfSquares, keep, IntegerSumOfSquares, keep_integer>).error(kSums),
+        .error(Rounding::composite(terms_of_reduction))
+        .skips_empty_operands(),
+    Evaluator("ReduceSumSquare")
+        .evaluate(reduce<SumOfSquares, keep, IntegerSumOfSquares, keep_integer>)
+        .error(kSums)
+        .skips_empty_operands(),
     Evaluator("ReduceLogSum")
         .evaluate(reduce<Sum, logarithm, IntegerSum, logarithm_integer>)
-        .error(Rounding::composite(terms_of_reduction)),
+        .error(Rounding::composite(terms_of_reduction))
+        .skips_empty_operands(),
     Evaluator("ReduceLogSumExp")
         .evaluate(reduce_log_sum_exp)
-        .error(Rounding::composite(terms_of_reduction).with_amplitude()),
+        .error(Rounding::composite(terms_of_reduction).with_amplitude())
+        .skips_empty_operands(),
     Evaluator("ReduceMax")
         .evaluate(reduce_extreme<Largest, IntegerLargest, UnsignedLargest, true>)
-        .error(Rounding::exact()),
+        .error(Rounding::exact())
+        .skips_empty_operands(),
     Evaluator("ReduceMin")
         .evaluate(reduce_extreme<Smallest, IntegerSmallest, UnsignedSmallest, false>)
-        .error(Rounding::exact()),
+        .error(Rounding::exact())
+        .skips_empty_operands(),
     Evaluator("ArgMax").evaluate(arg_extreme<true>).error(Rounding::selects()),
     Evaluator("ArgMin").evaluate(arg_extreme<false>).error(Rounding::selects()),
     Evaluator("CumSum").evaluate(cumulative<Sum, IntegerSum>).error(Rounding::accumulates(terms_along_axis)),

@@ -108,7 +108,10 @@ void leave_out(std::span<double> weights, std::int64_t first, std::int64_t exten
     for (double& weight : weights) weight /= sum;
 }
 
-constexpr double kMostTaps = 1 << 26;  // of one position
+/// Along one axis: enough for what regions of the data need, and a multiple of it. Regions may reach far outside.
+double most_taps(const ResizedAxis& axis) {
+  return 4096 + 64 * (static_cast<double>(axis.extent) + static_cast<double>(axis.target));
+}
 
 /// `for_amplitude`: weights as magnitudes, with what engines lose that compute positions in float32, which is up to
 /// three roundoffs of the position times the slope of the kernel, below 1.5; bounds are at least 18 roundoffs of these.
@@ -116,7 +119,8 @@ Taps taps_of(const ResizedAxis& axis, const Method& method, bool for_amplitude, 
   Taps taps(memory);
   const double shrink = method.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double radius = method.mode == Mode::kCubic ? 2 : 1;
-  if (!(radius / shrink < kMostTaps)) throw RunFault{"an axis shrinks by too much for antialiasing"};
+  if (!(radius / shrink * static_cast<double>(axis.target) < most_taps(axis)))
+    throw RunFault{"an axis shrinks by too much for antialiasing"};
   const auto first = static_cast<std::int64_t>(std::floor(-radius / shrink)) + 1;
   if (method.mode != Mode::kNearest) taps.count = static_cast<std::size_t>(2 - 2 * first);
   const bool crops = method.transformation == "tf_crop_and_resize";

@@ -179,17 +179,17 @@ void optional_has_element(Evaluation& e) {
 }
 
 const RegisterEvaluators kSequences{
-    Evaluator("SequenceConstruct").evaluate(sequence_construct).error(Rounding::exact()),
+    Evaluator("SequenceConstruct").evaluate(sequence_construct).error(Rounding::exact()).skips_empty_operands(),
     Evaluator("SequenceEmpty").evaluate(sequence_empty).error(Rounding::exact()),
-    Evaluator("SequenceInsert").evaluate(sequence_insert).error(Rounding::exact()),
-    Evaluator("SequenceErase").evaluate(sequence_erase).error(Rounding::exact()),
-    Evaluator("SequenceAt").evaluate(sequence_at).error(Rounding::exact()),
-    Evaluator("SequenceLength").evaluate(sequence_length).error(Rounding::exact()),
+    Evaluator("SequenceInsert").evaluate(sequence_insert).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("SequenceErase").evaluate(sequence_erase).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("SequenceAt").evaluate(sequence_at).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("SequenceLength").evaluate(sequence_length).error(Rounding::exact()).skips_empty_operands(),
     Evaluator("SplitToSequence").evaluate(split_to_sequence).error(Rounding::exact()).checks_long_lists(),
     Evaluator("ConcatFromSequence").evaluate(concat_from_sequence).error(Rounding::exact()),
-    Evaluator("Optional").evaluate(optional).error(Rounding::exact()),
-    Evaluator("OptionalGetElement").evaluate(optional_get_element).error(Rounding::exact()),
-    Evaluator("OptionalHasElement").evaluate(optional_has_element).error(Rounding::exact()),
+    Evaluator("Optional").evaluate(optional).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("OptionalGetElement").evaluate(optional_get_element).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("OptionalHasElement").evaluate(optional_has_element).error(Rounding::exact()).skips_empty_operands(),
 };
 
 }  // namespace

@@ -20,8 +20,8 @@ void shape(Evaluation& e) {
 void size(Evaluation& e) { e.result().as_mutable<std::int64_t>()[0] = static_cast<std::int64_t>(e.operand(0).size()); }
 
 const RegisterEvaluators kShapes{
-    Evaluator("Shape").evaluate(shape).error(Rounding::exact()),
-    Evaluator("Size").evaluate(size).error(Rounding::exact()),
+    Evaluator("Shape").evaluate(shape).error(Rounding::exact()).skips_empty_operands(),
+    Evaluator("Size").evaluate(size).error(Rounding::exact()).skips_empty_operands(),
 };
 
 }  // namespace
