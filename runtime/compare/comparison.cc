@@ -300,7 +300,7 @@ class Walk {
     NodeResult result{.node = node, .value = value, .before = before};
     // Alone, a node shows whether that is what happened.
     const TestOptions test{.flushes = contract_.flushes_to_zero && (options_.is_chained || !before.empty())};
-    result.test = test_result(reference_, model_, node, inputs, expected, other, memory_, test);
+    result.test = test_result(reference_, model_, node, r, inputs, expected, other, memory_, test);
     const Expected* judged = &expected;
     Expected again;
     const Suspect suspect{node, r, &inputs, &other, dtypes_[value], options_.is_chained};
@@ -313,7 +313,7 @@ class Walk {
       if (many && r < many->size()) {
         again = std::move((*many)[r]);
         judged = &again;
-        result.test = test_result(reference_, model_, node, inputs, again, other, memory_, test);
+        result.test = test_result(reference_, model_, node, r, inputs, again, other, memory_, test);
       }
     }
     // After the first bug of a chain, later values carry it.

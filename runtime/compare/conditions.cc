@@ -65,7 +65,8 @@ class Search {
     // The ordinary bound, twice 4 sqrt n roundings, has room for the n of every order up to here.
     constexpr double kShort = 64;
     if (options.in_any_order && result->terms <= kShort) return std::nullopt;
-    TensorTest found = test_result(reference_, model_, suspect_.node, inputs, *result, *suspect_.other, memory_, test);
+    TensorTest found = test_result(reference_, model_, suspect_.node, suspect_.result, inputs, *result, *suspect_.other,
+                                   memory_, test);
     if (found.verdict == Verdict::kBug) return std::nullopt;
     // A bound of a tenth of the values explains nothing, unless it is that of what the node may have read.
     const bool is_noise = options.replicas == kManyReplicas;

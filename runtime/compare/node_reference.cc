@@ -324,9 +324,11 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
           // Sequences and the like: nothing to compare, and later nodes take tensors from them.
           if (options.keeps_replicas && form.stretch == 1 && replica && r < replica->size())
             results[r].replicas.push_back((*replica)[r]);
+          is_complete &= replica.ok();
           continue;
         }
         const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
+                              (*replica)[r].dtype() == results[r].value.dtype() &&
                               (*replica)[r].tensor().extents() == centres[r].extents();
         results[r].is_chosen |= !is_there;
         is_complete &= is_there;
@@ -371,6 +373,7 @@ void NodeReference::cover_jumps(NodeId node, std::span<const std::size_t> jumpin
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> short_of;  // results, and elements of them
   for (const std::size_t r : jumping) {
     const std::vector<HostValue>& replicas = results[r].replicas;
+    if (replicas.empty()) continue;  // all of them took another way
     const HostTensor wide = runtime::to_float64(far[r].tensor(), memory_);
     const std::span<const double> there = wide.as<double>(), here = centres[r].as<double>();
     std::vector<std::size_t> elements;

@@ -28,12 +28,14 @@ std::optional<std::size_t> selected_axis(const Model& model, NodeId node, std::s
 
 }  // namespace
 
-TensorTest test_result(const NodeReference& reference, const Model& model, NodeId node,
+TensorTest test_result(const NodeReference& reference, const Model& model, NodeId node, std::size_t result,
                        const NodeReference::Inputs& inputs, const Expected& expected, const HostTensor& other,
                        runtime::Memory& memory, const TestOptions& options) {
   const HostTensor& positions = expected.value.tensor();
-  if (reference.rounding_of(node).kind == runtime::Rounding::Kind::kSelects && other.dtype() == DType::kInt64 &&
-      positions.dtype() == DType::kInt64) {
+  const OpSchema* const schema = model.op(model.node(node)).schema;
+  const bool is_positions = schema != nullptr && result + 1 == schema->outputs.size();  // TopK gives values before them
+  if (is_positions && reference.rounding_of(node).kind == runtime::Rounding::Kind::kSelects &&
+      other.dtype() == DType::kInt64 && positions.dtype() == DType::kInt64) {
     const auto operand = inputs.find(model.operands(model.node(node)).front());
     if (operand != inputs.end() && operand->second.value.is_tensor())
       if (const auto axis = selected_axis(model, node, operand->second.value.tensor().rank()))

@@ -81,7 +81,7 @@ TensorTest test_selection(const Estimate& operand, std::size_t axis, const HostT
         if (mine == theirs) continue;
         ++test.differing;
         const bool is_once = std::ranges::upper_bound(line, theirs) - std::ranges::lower_bound(line, theirs) == 1;
-        const bool is_there = theirs >= 0 && theirs < static_cast<std::int64_t>(extent);
+        const bool is_there = std::min(mine, theirs) >= 0 && std::max(mine, theirs) < static_cast<std::int64_t>(extent);
         if (is_once && is_there && lines.are_alike(o, i, mine, theirs)) continue;
         const double error = std::fabs(static_cast<double>(theirs) - static_cast<double>(mine));
         if (test.beyond++ > 0 && error <= test.worst_error) continue;

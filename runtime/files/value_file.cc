@@ -73,7 +73,7 @@ NumpyType numpy_type(std::string_view code) {
 /// The header of a .npy file: a Python dictionary of three entries, in any order.
 class NumpyHeader {
  public:
-  explicit NumpyHeader(std::string_view text) : rest_(text) {
+  NumpyHeader(std::string_view text, int format) : rest_(text), format_(format) {
     expect("{");
     while (!takes("}")) {
       const std::string_view key = string();
@@ -139,10 +139,12 @@ class NumpyHeader {
       if (!extents.empty() && !is_tuple) expect(",");
       next();
       std::int64_t extent = 0;
+      const bool begins_with_zero = rest_.starts_with('0');
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
-      if (error != std::errc() || extent < 0) throw RunFault{"the shape is not a tuple of extents"};
+      if (error != std::errc() || extent < 0 || (begins_with_zero && extent != 0))
+        throw RunFault{"the shape is not a tuple of extents"};
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
+      if (format_ < 3 && rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
       extents.push_back(extent);
       if (extents.size() > 64) throw RunFault{"the tensor has more than 64 axes"};
       is_tuple = takes(",");
@@ -151,6 +153,7 @@ class NumpyHeader {
   }
 
   std::string_view rest_;
+  int format_;
   bool has_type_ = false, has_order_ = false, has_shape_ = false;
 };
 
@@ -163,7 +166,7 @@ HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<std::uint8_t>(bytes[8 + i]);
   if (length > bytes.size() - 8 - length_bytes) throw RunFault{"the header is longer than the file"};
-  NumpyHeader header(bytes.substr(8 + length_bytes, length));
+  NumpyHeader header(bytes.substr(8 + length_bytes, length), major);
   const std::string_view data = bytes.substr(8 + length_bytes + length);
   const NumpyType type = header.type;
   Extents extents = std::move(header.extents);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -85,24 +87,10 @@ bool elements_fit(const FactStore& facts, const Fact& fact, const HostTensor& te
   return true;
 }
 
-}  // namespace
+/// Lists that have been looked at: elements share them.
+using ListsWithin = std::set<std::pair<FactId, const void*>>;
 
-FactId concrete_fact(FactStore& facts, const HostValue& value, bool with_content, KnownLists<FactId>& lists) {
-  if (value.is_absent()) return FactId::kAbsent;
-  if (!value.is_tensor()) return lists.of(value, [&] { return list_fact(facts, value, lists); });
-  Fact fact;
-  fact.kind = value.kind();
-  const HostTensor& tensor = value.tensor();
-  fact.dtypes = tensor.dtype();
-  std::vector<Dim> dims;
-  for (const std::int64_t extent : tensor.extents()) dims.push_back(facts.dims().constant(extent));
-  fact.shape = facts.intern_shape(dims);
-  fact.range = range_of(fact.dtypes);
-  if (with_content && tensor.size() <= kMaxContent) set_content(facts, tensor, fact);
-  return facts.intern(fact);
-}
-
-bool contains(const FactStore& facts, FactId id, const HostValue& value, std::string& why) {
+bool contains(const FactStore& facts, FactId id, const HostValue& value, std::string& why, ListsWithin& within) {
   if (id == FactId::kTop || id == FactId::kAbsent || value.is_absent()) return true;
   const Fact& fact = facts.fact(id);
   if (fact.kind != ValueKind::kUnknown && fact.kind != value.kind()) {
@@ -110,8 +98,10 @@ bool contains(const FactStore& facts, FactId id, const HostValue& value, std::st
     return false;
   }
   if (!value.is_tensor()) {
-    return std::ranges::all_of(value.elements(),
-                               [&](const HostValue& element) { return contains(facts, fact.element, element, why); });
+    if (!within.emplace(id, &value.elements()).second) return true;
+    return std::ranges::all_of(value.elements(), [&](const HostValue& element) {
+      return contains(facts, fact.element, element, why, within);
+    });
   }
   const HostTensor& tensor = value.tensor();
   if (!fact.dtypes.contains(tensor.dtype())) {
@@ -130,6 +120,28 @@ bool contains(const FactStore& facts, FactId id, const HostValue& value, std::st
     }
   }
   return elements_fit(facts, fact, tensor, why);
+}
+
+}  // namespace
+
+FactId concrete_fact(FactStore& facts, const HostValue& value, bool with_content, KnownLists<FactId>& lists) {
+  if (value.is_absent()) return FactId::kAbsent;
+  if (!value.is_tensor()) return lists.of(value, [&] { return list_fact(facts, value, lists); });
+  Fact fact;
+  fact.kind = value.kind();
+  const HostTensor& tensor = value.tensor();
+  fact.dtypes = tensor.dtype();
+  std::vector<Dim> dims;
+  for (const std::int64_t extent : tensor.extents()) dims.push_back(facts.dims().constant(extent));
+  fact.shape = facts.intern_shape(dims);
+  fact.range = range_of(fact.dtypes);
+  if (with_content && tensor.size() <= kMaxContent) set_content(facts, tensor, fact);
+  return facts.intern(fact);
+}
+
+bool contains(const FactStore& facts, FactId id, const HostValue& value, std::string& why) {
+  ListsWithin within;
+  return contains(facts, id, value, why, within);
 }
 
 }  // namespace tensorlint::runtime

@@ -1,6 +1,8 @@
 #include "runtime/interpreter/fact_check.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,9 +32,9 @@ bool is_default_as_declared(const Value& input, DimNames& names) {
   return is_as_declared(*input.type, input.initializer->dtype_code, input.initializer->dims, names);
 }
 
-}  // namespace
-
-bool is_as_declared(const TypeDecl* type, const HostValue& value, DimNames& names) {
+/// `within`: lists that have been looked at; elements share them.
+bool is_as_declared(const TypeDecl* type, const HostValue& value, DimNames& names,
+                    std::set<std::pair<const TypeDecl*, const void*>>& within) {
   if (type == nullptr || value.is_absent()) return true;
   switch (type->kind) {
     case TypeKind::kTensor:
@@ -42,11 +44,20 @@ bool is_as_declared(const TypeDecl* type, const HostValue& value, DimNames& name
     case TypeKind::kOptional:
       if (value.kind() != (type->kind == TypeKind::kSequence ? ValueKind::kSequence : ValueKind::kOptional))
         return false;
-      return std::ranges::all_of(
-          value.elements(), [&](const HostValue& element) { return is_as_declared(type->element, element, names); });
+      if (!within.emplace(type, &value.elements()).second) return true;
+      return std::ranges::all_of(value.elements(), [&](const HostValue& element) {
+        return is_as_declared(type->element, element, names, within);
+      });
     default:
       return true;
   }
+}
+
+}  // namespace
+
+bool is_as_declared(const TypeDecl* type, const HostValue& value, DimNames& names) {
+  std::set<std::pair<const TypeDecl*, const void*>> within;
+  return is_as_declared(type, value, names, within);
 }
 
 void FactCheck::begin(std::span<const HostValue> inputs) {

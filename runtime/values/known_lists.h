@@ -20,8 +20,11 @@ class KnownLists {
     const auto& list = value.list();
     if (const auto found = known_.find(list.get()); found != known_.end() && found->second.list.lock() == list)
       return found->second.known;
-    const Known known = look();  // which may look at lists within
-    if (known_.size() >= kMost) known_.clear();
+    // Lists within are looked at on the way: what is known of them is not forgotten before the end.
+    if (within_ == 0 && known_.size() >= kMost) known_.clear();
+    ++within_;
+    const Known known = look();
+    --within_;
     known_.insert_or_assign(list.get(), Entry{list, known});
     return known;
   }
@@ -34,6 +37,7 @@ class KnownLists {
     Known known;
   };
   std::map<const std::vector<HostValue>*, Entry> known_;
+  int within_ = 0;
 };
 
 }  // namespace tensorlint::runtime

@@ -214,6 +214,20 @@ class RunLimitsTest(unittest.TestCase):
         result = self.run_model(model, "--inputs", f"s={values}")
         self.assertEqual(result.output.decode(), "`y`: int64[] = 20000\n", result.errors)
 
+    def test_sequences_that_share_what_is_within(self):
+        """A hundred handles at each level: what looks at all of them counts what is there, and a list that is shared is looked at once."""
+        for levels, code in ((2, CLEAN), (5, UNREADABLE)):
+            nodes = [wire.node("SequenceConstruct", ["x"] * 100, ["s0"])]
+            for k in range(levels - 1):
+                body = wire.graph([wire.node("Identity", [f"s{k}"], ["o"])], [wire.value("i", dims=[64])], [wire.data(1, "o")], name="b")
+                nodes += [wire.node("SequenceConstruct", ["x"] * 100, [f"t{k}"]), wire.node("SequenceMap", [f"t{k}"], [f"s{k + 1}"], body=("g", body))]
+            nodes.append(wire.node("SequenceLength", [f"s{levels - 1}"], ["y"]))
+            result = self.run_model(simple(nodes, inputs=[X]), "--check-facts")
+            with self.subTest(levels=levels):
+                self.assertEqual(result.code, code, result.errors)
+                self.assertLess(result.cpu, 1)
+        self.assertIn("within each other have more than 1,048,576 values", result.errors.decode())
+
     def test_many_threads_within_a_small_limit(self):
         """Their stacks have room of their own."""
         model = operator("Conv", ["a", "w"], [("a", [1, 4, 32, 32]), ("w", [64, 4, 3, 3])])

@@ -249,7 +249,7 @@ class RunTest(unittest.TestCase):
             np.load(path)
         for header in (
             "garbage 'shape': (6L) 'fortran_order' 'descr''<f4' ][", good + "x", good[:-1], good.replace("(6,)", "(6)"), good.replace("(6,)", "(6"),
-            good.replace("(6,)", "(2 3)"), good.replace("(6,)", "(,6)"), good.replace("False", "Maybe"), good.replace("<f4", "xf4"), good.replace("'<f4'", "[('a', '<f4')]"),
+            good.replace("(6,)", "(2 3)"), good.replace("(6,)", "(,6)"), good.replace("(6,)", "(06,)"), good.replace("False", "Maybe"), good.replace("<f4", "xf4"), good.replace("'<f4'", "[('a', '<f4')]"),
             good.replace("'shape'", "'shape': (6,), 'shape'"), good.replace("'shape'", "'form'"), "{'descr': '<f4', 'shape': (6,)}", "", "{",
         ):
             self.assertEqual(run(header).returncode, 2, header)

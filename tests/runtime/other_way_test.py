@@ -1,0 +1,76 @@
+"""`tensorlint compare` where results take another way than the reference: other extents, dtypes or kinds, or none at all."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+TOOL = os.environ.get("TENSORLINT_BINARY", str(Path(__file__).resolve().parents[2] / "build/bin/tensorlint"))
+HEAD = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>\n'
+# The number of elements follows from how far `v` is from 1.
+NEAR_ONE = """
+<domain: "local", opset_import: ["" : 21]>
+repeated (v, one, far, large, zero) => (o) {
+  a = Sub (v, one) d = Abs (a) g = Greater (d, zero) l = Less (d, far) n = And (g, l)
+  i = Cast <to = 7> (n) c = Constant <value_int = 1> () m = Add (i, c) x = Constant <value_ints = [0]> () s = Unsqueeze (m, x)
+  b = Mul (d, large) e = Cast <to = 7> (b) o = Expand (e, s)
+}
+"""
+
+
+class OtherWayTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def compare(self, text: str, **recorded: np.ndarray | np.generic) -> str:
+        (self.folder / "m.onnxtxt").write_text(HEAD + text)
+        against = self.folder / "recorded"
+        against.mkdir(exist_ok=True)
+        for name, value in recorded.items():
+            np.save(against / f"{name}.npy", value)
+        for options in ([], ["--chained"]):
+            result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, *options], capture_output=True, text=True, timeout=60)
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+        return result.stdout
+
+    def test_sequences_that_a_shaken_operand_makes_impossible(self) -> None:
+        text = """g (float x) => (int64 y) <float k = {0.99999994}> {
+          z = Exp (x) w = Mul (z, k) i = Cast <to = 7> (w) s = SequenceConstruct (x) t = SequenceErase (s, i) y = SequenceLength (t)
+        }"""
+        self.compare(text, x=np.float32(0), y=np.int64(0))
+
+    def test_results_whose_extents_follow_from_rounding(self) -> None:
+        for far in ("4e-7", "5e-7", "7e-7", "1e-6", "2e-6"):
+            text = f"""g (float x) => (int64 y) <float one = {{1}}, float far = {{{far}}}, float large = {{1e12}}, float zero = {{0}}> {{
+              v = Exp (x) o = local.repeated (v, one, far, large, zero) y = ReduceSum <keepdims = 0> (o)
+            }}"""
+            self.compare(text + NEAR_ONE, x=np.float32(0), y=np.int64(7))
+
+    def test_results_whose_dtype_follows_from_rounding(self) -> None:
+        text = """g (float x) => (y) <float one = {1}> {
+          v = Exp (x) a = Sub (v, one) b = Abs (a) c = Cast <to = 9> (b)
+          y = If (c) <then_branch = t () => (p) { p = Constant <value_string = "a"> () }, else_branch = e () => (q) { q = Identity (v) }>
+        }"""
+        (self.folder / "m.onnxtxt").write_text(HEAD + text)
+        against = self.folder / "recorded"
+        against.mkdir()
+        np.save(against / "x.npy", np.float32(0))
+        np.save(against / "y.npy", np.float32(3))
+        result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, "--force"], capture_output=True, text=True, timeout=60)
+        self.assertIn(result.returncode, (0, 1, 2), result.stderr)
+
+    def test_values_of_integers_are_no_positions(self) -> None:
+        text = "g (int64[4] x) => (int64[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"
+        x = np.array([1 << 40, 3, 2, 1 << 41])
+        shown = self.compare(text, x=x, v=np.array([1, 2]))
+        self.assertIn("bug", shown)
+        self.compare(text, x=np.array([1, 0, 3, 2]), v=np.array([3, 1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
