@@ -43,6 +43,15 @@ struct Output {
   std::string file;  ///< empty: standard output
 };
 
+/// What a file of that name is, which nobody wants a report instead of; empty where it may be one.
+std::string_view other_kind(std::string_view file) {
+  if (is_model_name(file)) return "a model";
+  if (file.ends_with(".toml")) return "a configuration";
+  constexpr std::string_view kData[] = {".data", ".bin", ".weights", ".safetensors", ".pb", ".npy", ".npz"};
+  const bool is_data = std::ranges::any_of(kData, [&](std::string_view end) { return file.ends_with(end); });
+  return is_data ? "data of models" : std::string_view();
+}
+
 Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   std::vector<Output> outputs;
   std::size_t without_file = 0;
@@ -75,14 +84,15 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     if (output.file.empty()) continue;
     if (!files.insert(output.file).second)
       return Error{fmt::format("two reports would be written to {}", output.file), {}};
-    if (is_model_name(output.file))
-      return Error{fmt::format("refusing to write a report to {}, which is the name of a model", output.file), {}};
+    if (const std::string_view other = other_kind(output.file); !other.empty())
+      return Error{fmt::format("refusing to write a report to {}, which is the name of {}", output.file, other), {}};
   }
   if (files.contains(options.write_baseline))
     return Error{fmt::format("report and baseline would both be written to {}", options.write_baseline), {}};
-  if (is_model_name(options.write_baseline))
+  if (const std::string_view other = other_kind(options.write_baseline); !other.empty())
     return Error{
-        fmt::format("--write-baseline needs a file of its own; {} is the name of a model", options.write_baseline), {}};
+        fmt::format("--write-baseline needs a file of its own; {} is the name of {}", options.write_baseline, other),
+        {}};
   return outputs;
 }
 

@@ -274,6 +274,14 @@ class CommandTest(unittest.TestCase):
         self.assertIn("TL-S201", result.stdout)
         self.assertEqual(other.read_text(), target.read_text())
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["other.json", "report.json"])
+        for name, kind in (("m.data", "data of models"), ("tensorlint.toml", "a configuration"), ("w.bin", "data of models")):
+            written = self.folder / "kept" / name
+            written.parent.mkdir(exist_ok=True)
+            written.write_text("old")
+            for options in (["-o", written], ["--write-baseline", written], ["--format", f"json={written}"]):
+                result = run("check", BAD, *options)
+                self.assertEqual((result.returncode, written.read_text()), (2, "old"))
+                self.assertIn(f"is the name of {kind}", result.stderr)
         result = run("check", BAD, "-o", self.folder / "no/such/folder")
         self.assertEqual(result.returncode, 2)
         self.assertIn("cannot write", result.stderr)
