@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -144,7 +145,9 @@ Result<Baseline> Baseline::read(const std::string& path, std::size_t most_bytes)
   if (const std::string_view fault = reader.fault(is_json); !fault.empty())
     return Error{fmt::format("baseline {}: {}", path, fault), {}};
   for (auto& [input, entries] : *baseline.inputs_)
-    for (const auto& [print, entry] : entries.by_print) entries.places += entry.count;
+    for (const auto& [print, entry] : entries.by_print)
+      if (__builtin_add_overflow(entries.places, entry.count, &entries.places))
+        entries.places = std::numeric_limits<decltype(entries.places)>::max();
   return baseline;
 }
 

@@ -643,10 +643,12 @@ Verdict Comparison::verdict() const {
 
 Result<Comparison> compare(const Model& model, const RecordedValues& recorded, std::vector<HostValue> inputs,
                            const Contract& contract, const CompareOptions& options, runtime::Memory& memory) {
-  Result<Comparison> result = Walk(model, recorded, contract, options, kReplicas, memory).run(inputs);
-  // Of the noise of a chain, few replicas show too little in some elements. What is to be called a bug has to be one
-  // for many; alone, nodes are computed again where they are judged.
-  if (!options.is_chained || !result || result->verdict() != Verdict::kBug) return result;
+  {
+    Result<Comparison> result = Walk(model, recorded, contract, options, kReplicas, memory).run(inputs);
+    // Of the noise of a chain, few replicas show too little in some elements. What is to be called a bug has to be one
+    // for many; alone, nodes are computed again where they are judged.
+    if (!options.is_chained || !result || result->verdict() != Verdict::kBug) return result;
+  }
   return Walk(model, recorded, contract, options, kManyReplicas, memory).run(std::move(inputs));
 }
 

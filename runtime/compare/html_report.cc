@@ -46,11 +46,17 @@ std::string_view colour_of(Verdict verdict) {
 
 std::string number_text(double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : "&infin;"; }
 
-std::string svg(std::string_view title, std::string_view inside) {
+std::string svg_begin(std::string_view title) {
   return fmt::format(
       "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\">"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>{}</svg></figure>\n",
-      title, kWidth, kHeight, inside);
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
+      title, kWidth, kHeight);
+}
+
+constexpr std::string_view kSvgEnd = "</svg></figure>\n";
+
+std::string svg(std::string_view title, std::string_view inside) {
+  return fmt::format("{}{}{}", svg_begin(title), inside, kSvgEnd);
 }
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view colour) {
@@ -62,26 +68,27 @@ std::string label(double x, double y, std::string_view text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\">{}</text>", x, y, text);
 }
 
-/// Error over bound of each value, logarithmic, in topological order.
-std::string ratio_plot(const Comparison& comparison, const Model& model) {
+/// Error over bound of each value, logarithmic, in topological order. Of many values: written as it is made.
+void ratio_plot(const Comparison& comparison, const Model& model, const TextSink& out) {
   constexpr double kLeast = -6, kMost = 6;  // powers of ten
   const auto height_of = [](double power) {
     return kHeight - kMargin / 2 - (power - kLeast) / (kMost - kLeast) * (kHeight - kMargin);
   };
-  std::string inside = line(kMargin, height_of(0), kWidth, height_of(0), "#c22") + label(2, height_of(0) + 4, "1");
+  out(svg_begin("Error over bound, by node in topological order"));
+  out(line(kMargin, height_of(0), kWidth, height_of(0), "#c22") + label(2, height_of(0) + 4, "1"));
   for (const double power : {-6.0, -3.0, 3.0, 6.0})
-    inside += line(kMargin, height_of(power), kWidth, height_of(power), "#eee") +
-              label(2, height_of(power) + 4, fmt::format("1e{}", power));
+    out(line(kMargin, height_of(power), kWidth, height_of(power), "#eee") +
+        label(2, height_of(power) + 4, fmt::format("1e{}", power)));
   const auto count = static_cast<double>(std::max<std::size_t>(comparison.results.size(), 1));
   for (std::size_t i = 0; i < comparison.results.size(); ++i) {
     const NodeResult& result = comparison.results[i];
     const double ratio = result.test.ratio;
     const double power = ratio > 0 ? std::clamp(std::log10(ratio), kLeast, kMost) : kLeast;
-    inside += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>",
-                          kMargin + (static_cast<double>(i) + 0.5) / count * (kWidth - kMargin), height_of(power),
-                          colour_of(result.test.verdict), text_of(model.label(result.node)), number_text(ratio));
+    out(fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>",
+                    kMargin + (static_cast<double>(i) + 0.5) / count * (kWidth - kMargin), height_of(power),
+                    colour_of(result.test.verdict), text_of(model.label(result.node)), number_text(ratio)));
   }
-  return svg("Error over bound, by node in topological order", inside);
+  out(kSvgEnd);
 }
 
 /// Recorded elements over those of the reference.
@@ -156,23 +163,22 @@ constexpr std::string_view kLegend =
     "explained-if: it would under the condition named; ill-conditioned: it does, and bounds reach a tenth of the "
     "values; bug</dd></dl>\n";
 
-std::string value_table(const Comparison& comparison, const Model& model) {
-  std::string table =
-      "<table><tr><th>node</th><th>operator</th><th>value</th><th>verdict</th><th>error over bound</th><th>rms "
-      "ratio</th><th>slope</th></tr>\n";
+void value_table(const Comparison& comparison, const Model& model, const TextSink& out) {
+  out("<table><tr><th>node</th><th>operator</th><th>value</th><th>verdict</th><th>error over bound</th><th>rms "
+      "ratio</th><th>slope</th></tr>\n");
   for (const NodeResult& result : comparison.results)
-    table += fmt::format(
+    out(fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td style=\"color:{}\">{}{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         text_of(model.label(result.node)), text_of(op_of(model, result.node)), text_of(model.name_of(result.value)),
         colour_of(result.test.verdict), to_text(result.test.verdict),
         result.condition.empty() ? "" : fmt::format(" {}", result.condition), number_text(result.test.ratio),
-        number_text(result.test.rms_ratio), number_text(result.test.slope));
-  return table + "</table>\n";
+        number_text(result.test.rms_ratio), number_text(result.test.slope)));
+  out("</table>\n");
 }
 
 }  // namespace
 
-std::string html_report(const Comparison& comparison, const ReportedModel& reported) {
+void html_report(const Comparison& comparison, const ReportedModel& reported, const TextSink& out) {
   const Model& model = reported.model;
   const ReportFacts facts = facts_of(comparison, reported);
   std::string page = fmt::format(
@@ -190,8 +196,11 @@ std::string html_report(const Comparison& comparison, const ReportedModel& repor
     const std::vector<SampledElement>& sample = comparison.results[comparison.first].sample;
     page += scatter_plot(sample) + histogram(sample);
   }
-  page += ratio_plot(comparison, model) + value_table(comparison, model) + std::string(kLegend);
-  return page + fmt::format("<p>tensorlint {}</p>\n</body></html>\n", kVersion);
+  out(page);
+  ratio_plot(comparison, model, out);
+  value_table(comparison, model, out);
+  out(kLegend);
+  out(fmt::format("<p>tensorlint {}</p>\n</body></html>\n", kVersion));
 }
 
 }  // namespace tensorlint::compare

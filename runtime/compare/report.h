@@ -37,7 +37,7 @@ struct ReportedModel {
 /// The first bug with its line and cause, conditions and a summary.
 std::string text_report(const Comparison& comparison, const ReportedModel& reported);
 /// A page by itself: the same with plots, and the figures of all values.
-std::string html_report(const Comparison& comparison, const ReportedModel& reported);
+void html_report(const Comparison& comparison, const ReportedModel& reported, const TextSink& out);
 /// docs/schema/compare.schema.json; with a newline at its end.
 void json_report(const Comparison& comparison, const ReportedModel& reported, const TextSink& out);
 

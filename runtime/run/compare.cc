@@ -173,8 +173,8 @@ int compare_model(const CompareArguments& arguments) {
                   .reproduction = comparison->reproduction ? arguments.reproduce : ""}};
   const auto report = [&](const TextSink& out) {
     if (arguments.format == "json") return compare::json_report(*comparison, reported, out);
-    out(arguments.format == "html" ? compare::html_report(*comparison, reported)
-                                   : compare::text_report(*comparison, reported));
+    if (arguments.format == "html") return compare::html_report(*comparison, reported, out);
+    out(compare::text_report(*comparison, reported));
   };
   std::string text;
   if (comparison->reproduction) {

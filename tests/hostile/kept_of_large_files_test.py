@@ -7,6 +7,7 @@ import wire
 from promise import PromiseTest
 
 MIB = 1 << 20
+INT8 = 3
 
 
 class KeptOfLargeFilesTest(PromiseTest):
@@ -56,6 +57,24 @@ class KeptOfLargeFilesTest(PromiseTest):
             self.path.write_bytes(wire.model(wire.graph(nodes, [wire.value("x", dims=["n", "m"])], [wire.data(1, "y")])))
             # Also what the second model may take.
             self.assert_memory("place", codes=(0, 2), more=(64 + 16) * MIB + 36 * self.path.stat().st_size)
+
+    def test_reports_of_many_recorded_results(self) -> None:
+        names = [f"{letter}{i}" for letter in "abcdefgh" for i in range(10_000)]
+        nodes = [wire.node("Split", ["x"], names[first : first + 1000], num_outputs=1000) for first in range(0, len(names), 1000)]
+        nodes.append(wire.node("Identity", ["x"], ["y"]))
+        vector = [wire.value("x", INT8, [1000])], [wire.value("y", INT8, [1000])]
+        self.path.write_bytes(wire.model(wire.graph(nodes, *vector), opsets=(("", 21),), ir_version=10))
+        recorded = self.folder / "recorded"
+        recorded.mkdir()
+        values = [wire.tensor(name, INT8, [1], b"\2") for name in names] + [wire.tensor("x", INT8, [1000], b"\1" * 1000)]
+        file = recorded / "v.initializers"
+        file.write_bytes(wire.number(1, 10) + wire.data(7, b"".join(wire.data(5, value) for value in values)))
+        size = self.path.stat().st_size + file.stat().st_size
+        for options in ([], ["--chained"], ["--format", "html"], ["--chained", "--format", "json"], ["--chained", "--format", "html"]):
+            with self.subTest(options=options):
+                report = hostile_test.run(["compare", self.path, "--against", recorded, "-o", self.folder / "report", *options])
+                self.assertEqual(report.code, 1, report.errors[:500])
+                self.assertLess(report.memory, 64 * MIB + 40 * size)
 
 
 if __name__ == "__main__":

@@ -235,6 +235,18 @@ class RunLimitsTest(unittest.TestCase):
             result = self.run_model(model, "--threads", "256", "--memory-limit", "8000000")
             self.assertEqual(result.code, CLEAN, result.errors)
 
+    def test_a_delimiter_that_nearly_fits_everywhere(self):
+        doubled = "x0"
+        text = wire.number(1, 1) + wire.number(2, 8) + wire.data(8, "x0") + wire.data(6, "a" * 1024)
+        nodes = []
+        for i in range(11):
+            nodes.append(wire.node("StringConcat", [doubled, doubled], [f"x{i + 1}"]))
+            doubled = f"x{i + 1}"
+        nodes += [wire.node("StringSplit", [doubled], ["parts", "y"], delimiter="a" * 15_000 + "b" + "a" * 15_000)]
+        result = self.run_model(simple(nodes, [text], inputs=[], opsets=(("", 20),)))
+        self.assertEqual(result.output.decode(), "`y`: int64[1] = [1]\n", result.errors)
+        self.assertLess(result.cpu, 0.5)
+
     def test_external_data_of_an_attribute(self):
         """Not even of the folder that the run is in."""
         values = wire.tensor("v", wire.FLOAT, [2], external={"location": "secret.bin", "length": "8"})

@@ -263,7 +263,7 @@ class RunTest(unittest.TestCase):
         kind = b"\x10\x01"
         for name, path, content, code in (
             ("s", model, kind + part + part, 0), ("s", model, kind, 0), ("o", optional, kind + part, 0), ("o", optional, kind, 0),
-            ("s", model, part, 2), ("s", model, b"\x10\x03" + part, 2), ("o", optional, kind + part + part, 2),
+            ("s", model, b"\x10\x63", 2), ("o", optional, b"\x10\x06", 2), ("s", model, part, 2), ("s", model, b"\x10\x03" + part, 2), ("o", optional, kind + part + part, 2),
             ("s", model, kind + b"\x18\x01", 2), ("s", model, kind + b"\x1d" + b"\0" * 4, 2), ("s", model, kind + b"\x1e", 2),
             ("s", model, kind + b"\x08\x01" + part, 2), ("s", model, kind + part + bytes([5 << 3 | 2, 0]), 2),
         ):

@@ -63,6 +63,9 @@ ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, 
       fields.fail("too many tiny elements: they would take 36 bytes of memory for each of its bytes");
     value.elements.push_back(read(fields.inside(part), part, element, depth + 1, budget));
   }
+  constexpr std::int32_t kLastKind = 5;
+  if (element_kind < 0 || element_kind > kLastKind)
+    throw onnx::WireFault{fmt::format("`elem_type` is {}, which is none", element_kind)};
   if (element_field != 0 && static_cast<std::int64_t>(element_kind) + kFieldOfKind != element_field)
     throw onnx::WireFault{
         fmt::format("`elem_type` is {}, that of its values is {}", element_kind, element_field - kFieldOfKind)};

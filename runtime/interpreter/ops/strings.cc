@@ -1,5 +1,6 @@
 // Strings. Source: ONNX StringNormalizer (opset 10), StringConcat, StringSplit, RegexFullMatch (20).
 #include <clocale>
+#include <cstring>
 #include <cwctype>
 
 #include <algorithm>
@@ -159,12 +160,19 @@ std::size_t split_at_space(std::string_view text, std::int64_t most, Visit visit
   }
 }
 
+/// In time of the text and the delimiter, which std::string_view::find takes the product of.
+std::size_t find_delimiter(std::string_view text, std::string_view delimiter) {
+  const void* const found = ::memmem(text.data(), text.size(), delimiter.data(), delimiter.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
 template <typename Visit>
 std::size_t split_at_delimiter(std::string_view text, std::string_view delimiter, std::int64_t most, Visit visit) {
   if (delimiter.empty()) return split_at_space(text, most, visit);
   for (std::size_t count = 0;; ++count) {
     const bool is_last = most >= 0 && static_cast<std::int64_t>(count) == most;
-    const std::size_t at = is_last ? std::string_view::npos : text.find(delimiter);
+    const std::size_t at = is_last ? std::string_view::npos : find_delimiter(text, delimiter);
     visit(count, text.substr(0, at));
     if (at == std::string_view::npos) return count + 1;
     text.remove_prefix(at + delimiter.size());
