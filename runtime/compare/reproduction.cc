@@ -87,7 +87,8 @@ void isolate(Model& model, const Reproduction& what, Declarations& declarations)
 
 }  // namespace
 
-std::optional<Error> write_reproduction(Model model, const Reproduction& what, const std::string& folder) {
+std::optional<Error> write_reproduction(Model model, const Reproduction& what, const std::string& folder,
+                                        runtime::Memory& memory) {
   const std::string data = folder + "/test_data_set_0", recorded = folder + "/recorded";
   for (const std::string& each : {data, recorded}) {
     std::error_code error;
@@ -100,7 +101,7 @@ std::optional<Error> write_reproduction(Model model, const Reproduction& what, c
   if (!bytes) return bytes.error();
   if (auto failed = write_file(folder + "/model.onnx", bytes->parts())) return failed;
   const auto write = [&](const std::string& path, const HostValue& value, ValueId id) {
-    return runtime::write_value_file(path, value, model.name_of(id));
+    return runtime::write_value_file(path, value, model.name_of(id), memory);
   };
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < main.inputs.size(); ++i) {

@@ -13,6 +13,7 @@ namespace tensorlint::compare {
 ///   test_data_set_0   its inputs, and outputs as they should be, in the layout of ONNX's tests
 ///   recorded          its inputs and recorded outputs, by name
 /// Errors: files that cannot be written, a model above protobuf's limit.
-std::optional<Error> write_reproduction(Model model, const Reproduction& what, const std::string& folder);
+std::optional<Error> write_reproduction(Model model, const Reproduction& what, const std::string& folder,
+                                        runtime::Memory& memory);
 
 }  // namespace tensorlint::compare

@@ -208,15 +208,33 @@ std::string packed(const HostTensor& tensor) {
   return raw;
 }
 
-/// A message in parts: elements of tensors are not copied.
+/// A message in parts: elements of tensors are not copied, and what else it takes is counted. Throws RunFault past the
+/// limit.
 class ValueMessageParts {
  public:
-  ValueMessageParts() = default;
-  ValueMessageParts(const HostValue& value, std::string_view name) { add(value, name); }
+  explicit ValueMessageParts(Memory& memory) : memory_(memory) {}
+  ValueMessageParts(const ValueMessageParts&) = delete;
+  ValueMessageParts& operator=(const ValueMessageParts&) = delete;
+  ~ValueMessageParts() { memory_.give_back(taken_); }
+
+  /// Returns how many bytes it adds.
+  std::size_t add(const HostValue& value, std::string_view name) {
+    if (value.is_tensor()) return add_tensor(value.tensor(), name);
+    const std::vector<HostValue>& elements = value.elements();
+    const ValueKind inner = elements.empty() ? ValueKind::kTensor : elements.front().kind();
+    const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
+    std::size_t size = own(container_head(name, kind));
+    for (const HostValue& element : elements) {
+      const std::size_t head = reserve(), length = add(element, "");
+      size += fill(head, element_head(kind, length)) + length;
+    }
+    return size;
+  }
   std::span<const std::string_view> parts() const { return parts_; }
 
   /// A room for what is known later; its place.
   std::size_t reserve() {
+    take(0);
     parts_.emplace_back();
     return parts_.size() - 1;
   }
@@ -232,24 +250,26 @@ class ValueMessageParts {
   }
 
  private:
-  /// Returns how many bytes it adds.
-  std::size_t add(const HostValue& value, std::string_view name) {
-    if (value.is_tensor()) return add_tensor(value.tensor(), name);
-    const std::vector<HostValue>& elements = value.elements();
-    const ValueKind inner = elements.empty() ? ValueKind::kTensor : elements.front().kind();
-    const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
-    std::size_t size = own(container_head(name, kind));
-    for (const HostValue& element : elements) {
-      const std::size_t head = reserve(), length = add(element, "");
-      size += fill(head, element_head(kind, length)) + length;
-    }
-    return size;
+  static constexpr std::size_t kPart = 3 * sizeof(std::string_view) + 2 * sizeof(std::string);  // lists that grow
+
+  void take(std::size_t bytes) {
+    memory_.take(kPart + bytes);
+    taken_ += kPart + bytes;
   }
 
   std::size_t add_tensor(const HostTensor& tensor, std::string_view name) {
-    if (tensor.dtype() == DType::kString) return own(string_tensor_message(name, tensor.extents(), tensor.strings()));
+    if (tensor.dtype() == DType::kString) {
+      constexpr std::size_t kHead = 8;  // of a text; as long as it grows, twice of all
+      std::size_t bytes = 0;
+      for (const std::string_view text : tensor.strings()) bytes += kHead + text.size();
+      take(2 * bytes);
+      return own(string_tensor_message(name, tensor.extents(), tensor.strings()));
+    }
     const bool is_whole = bit_width(tensor.dtype()) >= 8;
-    if (!is_whole) owned_.push_back(packed(tensor));
+    if (!is_whole) {
+      take(tensor.size());
+      owned_.push_back(packed(tensor));
+    }
     const std::string_view raw =
         is_whole ? std::string_view(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()) : owned_.back();
     const std::size_t head = own(tensor_head(name, tensor.dtype(), tensor.extents(), raw.size()));
@@ -258,38 +278,51 @@ class ValueMessageParts {
   }
 
   std::size_t own(std::string bytes) {
+    take(0);
     owned_.push_back(std::move(bytes));
     parts_.push_back(owned_.back());
     return owned_.back().size();
   }
 
+  Memory& memory_;
+  std::uint64_t taken_ = 0;
   std::vector<std::string_view> parts_;
   std::deque<std::string> owned_;
 };
 
 }  // namespace
 
-std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name) {
-  const ValueMessageParts message(value, name);
-  return write_file(path, message.parts());
+std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name,
+                                      Memory& memory) {
+  try {
+    ValueMessageParts message(memory);
+    message.add(value, name);
+    return write_file(path, message.parts());
+  } catch (const RunFault& fault) {
+    return Error{fmt::format("{}: {}", path, fault.message), {}};
+  }
 }
 
-std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values) {
+std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values, Memory& memory) {
   constexpr std::uint64_t kMostOfFile = std::uint64_t{1} << 30;  // a message has less than 2 GiB
   std::size_t files = 0;
   for (std::size_t at = 0; at < values.size();) {
-    ValueMessageParts message;
-    const std::size_t head = message.reserve();
-    std::uint64_t bytes = 0;
-    for (const std::size_t first = at; at < values.size(); ++at) {
-      const HostValue& value = *values[at].value;
-      if (!value.is_tensor()) continue;
-      if (at > first && bytes + value.tensor().bytes() > kMostOfFile) break;
-      bytes += message.add_initializer(value.tensor(), values[at].name);
+    const std::string path = fmt::format("{}/values-{:04}.initializers", folder, files++);
+    try {
+      ValueMessageParts message(memory);
+      const std::size_t head = message.reserve();
+      std::uint64_t bytes = 0;
+      for (const std::size_t first = at; at < values.size(); ++at) {
+        const HostValue& value = *values[at].value;
+        if (!value.is_tensor()) continue;
+        if (at > first && bytes + value.tensor().bytes() > kMostOfFile) break;
+        bytes += message.add_initializer(value.tensor(), values[at].name);
+      }
+      message.fill(head, model_head(bytes));
+      if (auto failed = write_file(path, message.parts())) return failed;
+    } catch (const RunFault& fault) {
+      return Error{fmt::format("{}: {}", path, fault.message), {}};
     }
-    message.fill(head, model_head(bytes));
-    if (auto failed = write_file(fmt::format("{}/values-{:04}.initializers", folder, files++), message.parts()))
-      return failed;
   }
   return std::nullopt;
 }

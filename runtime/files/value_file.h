@@ -20,7 +20,9 @@ Result<HostValue> read_value_file(const std::string& path, const TypeDecl* decla
 Result<HostTensor> read_npy(std::string_view bytes, Memory& memory);
 
 /// Writes a value as an onnx.TensorProto, SequenceProto or OptionalProto, which read_value_file reads again.
-std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name);
+/// `memory` counts what is written beside the elements of tensors that lie as they are written.
+std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name,
+                                      Memory& memory);
 
 struct NamedValue {
   std::string_view name;
@@ -28,6 +30,6 @@ struct NamedValue {
 };
 /// Writes the tensors among the values as initializers of models, values-0000.initializers and so on: any number of
 /// them in few files.
-std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values);
+std::optional<Error> write_value_models(const std::string& folder, std::span<const NamedValue> values, Memory& memory);
 
 }  // namespace tensorlint::runtime

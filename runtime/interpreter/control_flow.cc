@@ -54,15 +54,16 @@ HostTensor Interpreter::Impl::joined(std::span<const HostTensor> parts, std::int
   const TypeDecl* const declared = model_.value(scan_output).type;
   Extents extents;
   std::optional<DType> dtype;
-  if (declared != nullptr && declared->kind == TypeKind::kTensor && is_known_dtype(declared->element_code)) {
+  if (declared != nullptr && declared->kind == TypeKind::kTensor && is_known_dtype(declared->element_code))
     dtype = static_cast<DType>(declared->element_code);
+  if (dtype && declared->ranked) {
     for (const DimDecl& dim : declared->dims)
       extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
   } else {
     if (!analysis_) analysis_.emplace(dataflow::analyse(model_, dataflow::options_with(options_.allowances)));
     const FactStore& facts = analysis_->facts();
     const Fact& fact = analysis_->fact(scan_output);
-    if (fact.kind == ValueKind::kTensor) dtype = fact.dtypes.single();
+    if (fact.kind == ValueKind::kTensor && !dtype) dtype = fact.dtypes.single();
     if (facts.is_ranked(fact.shape))
       for (const Dim dim : facts.dims_of(fact.shape)) extents.push_back(facts.dims().as_constant(dim).value_or(0));
   }
@@ -215,7 +216,14 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
         std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});
         parts.push_back(std::move(zero));
       }
-      by_result[region.carried + s].push_back(joined(parts, 0, body.outputs[region.scan_output(s)]));
+      HostTensor scanned = joined(parts, 0, body.outputs[region.scan_output(s)]);
+      if (parts.empty() && longest > 0) {
+        Extents extents = scanned.extents();
+        extents.front() = longest;
+        scanned = HostTensor(scanned.dtype(), std::move(extents), memory_);
+        std::fill_n(scanned.mutable_raw(), scanned.bytes(), std::byte{0});
+      }
+      by_result[region.carried + s].push_back(std::move(scanned));
     }
   }
   std::vector<HostValue> results;

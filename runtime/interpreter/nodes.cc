@@ -297,8 +297,13 @@ void Interpreter::Impl::run_node(NodeId id, const LastReads& last) {
 std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application& call,
                                                    std::span<const HostValue> operands) {
   const Operator& op = model_.op(model_.node(id));
-  if (op.function != GraphId::kNone) return call_function(op.function, call, operands);
   const Kind& kind = kinds_[model_.node(id).op];
+  // What is asked of a node is not asked of the first one inside of it, which would give no values to the next.
+  const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
+  const bool is_computed_here =
+      op.function == GraphId::kNone && kind.region == RegionKind::kNone && kind.evaluator != nullptr;
+  if (purpose == Purpose::kTerms && !is_computed_here) return {};
+  if (op.function != GraphId::kNone) return call_function(op.function, call, operands);
   if (kind.region != RegionKind::kNone) {
     const auto find = [&](std::string_view name) { return call.attribute(name); };
     return run_region(call, region_op(model_, model_.node(id), find), operands);
@@ -316,7 +321,6 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
   const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
-  const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
   evaluation.set_purpose(purpose);
   if (constants_ && has_run_[id]) evaluation.keep_weights(*constants_, id, plan_.fixed_operands(id));
   if (plan_.has_graphs(id))

@@ -179,7 +179,8 @@ int compare_model(const CompareArguments& arguments) {
   std::string text;
   if (comparison->reproduction) {
     text = text_of(report);  // before the model is given away
-    const auto failed = compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce);
+    const auto failed =
+        compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce, memory);
     if (failed) return refuse(fmt::format("--reproduce: {}", failed->message));
   }
   const auto output = [&](const TextSink& out) { comparison->reproduction ? out(text) : report(out); };

@@ -74,20 +74,22 @@ Result<std::size_t> compare_outputs(const Model& model, const RunArguments& argu
   return differing;
 }
 
-std::optional<Error> write_outputs(const Model& model, const std::string& folder, std::span<const HostValue> outputs) {
+std::optional<Error> write_outputs(const Model& model, const std::string& folder, std::span<const HostValue> outputs,
+                                   Memory& memory) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Error{fmt::format("`{}` cannot be made: {}", folder, error.message()), {}};
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (auto failed =
-            write_value_file(fmt::format("{}/output_{}.pb", folder, i), outputs[i], model.name_of(main.outputs[i])))
+    if (auto failed = write_value_file(fmt::format("{}/output_{}.pb", folder, i), outputs[i],
+                                       model.name_of(main.outputs[i]), memory))
       return failed;
   return std::nullopt;
 }
 
 /// Each value once, however many outputs it is.
-std::optional<Error> record_outputs(const Model& model, const std::string& folder, std::span<const HostValue> outputs) {
+std::optional<Error> record_outputs(const Model& model, const std::string& folder, std::span<const HostValue> outputs,
+                                    Memory& memory) {
   const Graph& main = model.graph(GraphId::kMain);
   IdVector<ValueId, bool> is_recorded(model.values.size());
   std::vector<NamedValue> values;
@@ -96,7 +98,7 @@ std::optional<Error> record_outputs(const Model& model, const std::string& folde
     is_recorded[main.outputs[i]] = true;
     values.push_back({model.name_of(main.outputs[i]), &outputs[i]});
   }
-  return write_value_models(folder, values);
+  return write_value_models(folder, values, memory);
 }
 
 struct RunTime {
@@ -337,9 +339,9 @@ Result<int> run_model(const RunArguments& arguments) {
     text += outputs_text(model, *outputs);
   if (arguments.gradient) text += gradients_text(model, *executor);
   if (!arguments.outputs.empty())
-    if (const auto failed = write_outputs(model, arguments.outputs, *outputs)) return *failed;
+    if (const auto failed = write_outputs(model, arguments.outputs, *outputs, memory)) return *failed;
   if (!arguments.record.empty())
-    if (const auto failed = record_outputs(model, arguments.record, *outputs)) return *failed;
+    if (const auto failed = record_outputs(model, arguments.record, *outputs, memory)) return *failed;
   std::size_t differing = 0;
   if (!arguments.expect.empty()) {
     const Result<std::size_t> compared = compare_outputs(model, arguments, *outputs, memory);

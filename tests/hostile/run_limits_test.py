@@ -235,6 +235,24 @@ class RunLimitsTest(unittest.TestCase):
             result = self.run_model(model, "--threads", "256", "--memory-limit", "8000000")
             self.assertEqual(result.code, CLEAN, result.errors)
 
+    def test_texts_that_a_sequence_has_many_times(self):
+        """What is written of them counts."""
+        text = wire.number(1, 1) + wire.number(2, 8) + wire.data(8, "s") + wire.data(6, "a" * 1_000_000)
+        nodes = [wire.node("SequenceConstruct", ["s"] * 500, ["y"])]
+        sequence = wire.data(1, "y") + wire.data(2, wire.data(4, wire.data(1, wire.data(1, wire.number(1, 8)))))
+        model = wire.model(wire.graph(nodes, [], [sequence], [text]), opsets=(("", 20),))
+        for limit, code in ((50_000_000, UNREADABLE), (4_000_000_000, CLEAN)):
+            result = self.run_model(model, "--memory-limit", str(limit), "--outputs", str(self.folder / "o"))
+            self.assertEqual(result.code, code, result.errors)
+            self.assertLess(result.memory, limit // 2 + LITTLE)
+
+    def test_corners_of_many_axes(self):
+        axes = 21
+        model = operator("GridSample", ["a", "g"], [("a", [1, 1] + [2] * axes), ("g", [1] * (axes + 1) + [axes])], mode="linear")
+        result = self.run_model(model, "--memory-limit", "60000000")
+        self.assertEqual(result.code, UNREADABLE, result.output)
+        self.assertLess(result.memory, 60_000_000 + LITTLE)
+
     def test_a_delimiter_that_nearly_fits_everywhere(self):
         doubled = "x0"
         text = wire.number(1, 1) + wire.number(2, 8) + wire.data(8, "x0") + wire.data(6, "a" * 1024)

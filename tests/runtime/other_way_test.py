@@ -34,7 +34,7 @@ class OtherWayTest(unittest.TestCase):
         for name, value in recorded.items():
             np.save(against / f"{name}.npy", value)
         for options in ([], ["--chained"]):
-            result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, *options], capture_output=True, text=True, timeout=60)
+            result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, "--time-limit", "10", *options], capture_output=True, text=True, timeout=60)
             self.assertIn(result.returncode, (0, 1), result.stderr)
         return result.stdout
 
@@ -63,6 +63,15 @@ class OtherWayTest(unittest.TestCase):
         np.save(against / "y.npy", np.float32(3))
         result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, "--force"], capture_output=True, text=True, timeout=60)
         self.assertIn(result.returncode, (0, 1, 2), result.stderr)
+
+    def test_terms_of_a_function_are_not_those_of_its_first_node(self) -> None:
+        text = """g (float[2] x) => (float[2] y) { y = local.none (x) }
+        <domain: "local", opset_import: ["" : 21]>
+        none (x) => (y) {
+          n = Constant <value_int = 0> ()
+          y = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] o) { d = Identity (c) o = Add (a, a) }> (n, , x)
+        }"""
+        self.compare(text, x=np.ones(2, np.float32), y=np.ones(2, np.float32))
 
     def test_values_of_integers_are_no_positions(self) -> None:
         text = "g (int64[4] x) => (int64[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"

@@ -255,6 +255,18 @@ class RunTest(unittest.TestCase):
             self.assertEqual(run(header).returncode, 2, header)
         self.assertEqual(run(good, b"\1\xc8").returncode, 2)
 
+    def test_scan_outputs_of_no_iteration_whose_shape_is_open(self) -> None:
+        """Their shape is that of the facts where the body declares none; of an empty part of a batch they are zeros."""
+        body = "<body = b (int64 i, bool c, float[] a) => (bool d, float[] o, float[] s) { d = Identity (c) o = Identity (a) s = Identity (a) }>"
+        loop = self.model(HEAD + f"g (int64 n, float[2, 3] x) => (y, z) {{ y, z = Loop {body} (n, , x) }}\n")
+        shown = self.run_model(loop, "--check-facts", "--seed", "1", "--inputs", self.array("n", np.array(0)))
+        self.assertEqual((shown.returncode, shown.stdout.splitlines()[1]), (0, "`z`: float32[0, 2, 3] = []"), shown.stderr)
+        scan = '<ir_version: 8, opset_import: ["" : 8]>\n' + """g (float[2, 2, 3] x) => (y, z) <int64[2] n = {0, 1}, float[2, 1] first = {5, 6}> {
+          y, z = Scan <num_scan_inputs = 1, body = b (a, r) => (o, s) { o = Identity (a) s = Identity (a) }> (n, first, x)
+        }"""
+        shown = self.run_model(self.model(scan, "scan.onnxtxt"), "--check-facts", "--seed", "1")
+        self.assertEqual((shown.returncode, shown.stdout.splitlines()[1]), (0, "`z`: float32[2, 2, 1] = [[[0], [0]], [[6], [0]]]"), shown.stderr)
+
     def test_sequences_that_say_other_than_they_hold(self) -> None:
         model = self.model(HEAD + "g (seq(float[2]) s) => (int64 n) { n = SequenceLength (s) }\n")
         optional = self.model(HEAD + "g (optional(float[2]) o) => (bool b) { b = OptionalHasElement (o) }\n", "o.onnxtxt")

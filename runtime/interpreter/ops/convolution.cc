@@ -401,6 +401,7 @@ class DeformedPatches : public Factor {
   struct Operands {
     const Numbers *data, *offsets, *mask;
     std::int64_t channels, groups, offset_groups;
+    Memory& memory;
   };
   DeformedPatches(const Operands& operands, const WindowGeometry& windows, std::int64_t n, std::int64_t first_channel)
       : operands_(operands), windows_(windows), image_(n), first_channel_(first_channel) {}
@@ -440,7 +441,7 @@ class DeformedPatches : public Factor {
       double weight = 1;
     };
     // Corners outside of the image are left out axis by axis: there are no more than elements, whatever the rank.
-    std::vector<Corner> corners{{}}, next;
+    List<Corner> corners({{}}, operands_.memory.resource()), next(operands_.memory.resource());
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       const double below = std::floor(at[axis]), share = at[axis] - below;
       next.clear();
@@ -474,7 +475,8 @@ void deform_conv(Evaluation& e) {
       mask(e.has(4) ? e.operand(4) : e.operand(2), e.memory());
   const std::vector<double> bias = e.has(3) ? e.numbers(3) : std::vector<double>{};
   const DeformedPatches::Operands operands{&x,         &offsets, e.has(4) ? &mask : nullptr,
-                                           c.channels, c.groups, e.in().int_attribute("offset_group", 1)};
+                                           c.channels, c.groups, e.in().int_attribute("offset_group", 1),
+                                           e.memory()};
   const std::int64_t inner = c.group_channels() * c.windows.taps(), positions = c.windows.out_size();
   std::vector<double> row;
   const auto convolve_group = [&](const Factor& left, std::int64_t n, std::int64_t group) {

@@ -320,8 +320,8 @@ std::size_t merged(Tap (&taps)[4], std::size_t count) {
 }
 
 /// Products of the taps of all axes; those of weight 0 are left out, so that infinities outside do not come in.
-std::vector<Tap> grid_taps(const Sampler& sampler, const double* grid, const Extents& data) {
-  std::vector<Tap> all{{0, 1}};
+List<Tap> grid_taps(const Sampler& sampler, const double* grid, const Extents& data, Memory& memory) {
+  List<Tap> all({{0, 1}}, memory.resource());
   const std::size_t spatial = data.size() - 2;
   for (std::size_t axis = 0; axis < spatial; ++axis) {
     const std::int64_t extent = data[axis + 2];
@@ -329,7 +329,7 @@ std::vector<Tap> grid_taps(const Sampler& sampler, const double* grid, const Ext
     // The grid names the last axis first.
     const double x = sampler.pixel(grid[spatial - 1 - axis], static_cast<double>(extent));
     const std::size_t count = merged(along, sampler.taps(x, extent, along));
-    std::vector<Tap> next;
+    List<Tap> next(memory.resource());
     for (const Tap& tap : all)
       for (std::size_t i = 0; i < count; ++i)
         if (along[i].weight != 0)
@@ -378,7 +378,7 @@ void grid_sample(Evaluation& e) {
   const std::size_t plane = data.size() / batch / channels, points = result.size() / batch / channels;
   const std::size_t spatial = data.rank() - 2;
   const auto taps_at = [&](std::size_t n, std::size_t point) {
-    return grid_taps(sampler, grid.as<double>().data() + (n * points + point) * spatial, data.extents());
+    return grid_taps(sampler, grid.as<double>().data() + (n * points + point) * spatial, data.extents(), e.memory());
   };
   if (is_nearest) {
     // Elements as they were, whatever they are.
@@ -396,7 +396,7 @@ void grid_sample(Evaluation& e) {
   double* const out = wide.as_mutable<double>().data();
   for (std::size_t n = 0; n < batch; ++n)
     for (std::size_t point = 0; point < points; ++point) {
-      const std::vector<Tap> taps = taps_at(n, point);
+      const List<Tap> taps = taps_at(n, point);
       for (std::size_t c = 0; c < channels; ++c) {
         const double* const image = data.as<double>().data() + (n * channels + c) * plane;
         double sum = 0;
