@@ -428,11 +428,10 @@ void ModelBuilder::apply_declarations() {
     Graph& owner = model_.graphs[graph];
     owner.outputs.push_back(id);
     if (id == ValueId::kAbsent) {
-      if (owner.kind != GraphKind::kSubgraph)
-        fault({.kind = StructureFault::Kind::kEmptyName,
-               .graph = graph,
-               .message = fmt::format("output {} has no name", owner.outputs.size() - 1),
-               .position = owner.position});
+      fault({.kind = StructureFault::Kind::kEmptyName,
+             .graph = graph,
+             .message = fmt::format("output {} has no name", owner.outputs.size() - 1),
+             .position = owner.position});
       continue;
     }
     Value& value = model_.values[id];

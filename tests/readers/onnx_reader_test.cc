@@ -407,6 +407,10 @@ TEST(OnnxReader, ReadsTypes) {
     const Model model = read_type(Message().raw(tensor).bytes(4, Message().bytes(1, tensor)));
     EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type is declared as two things at once"}));
   }
+  for (const std::uint64_t kind : {4, 5, 9}) {
+    const Model model = read_type(Message().bytes(kind, kind == 5 ? Message().varint(1, 7) : Message()));
+    EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares no element type"}));
+  }
   Message deep = tensor;
   for (int i = 0; i < 15; ++i) deep = Message().bytes(4, Message().bytes(1, deep));
   EXPECT_TRUE(read_type(deep).faults.empty());

@@ -146,6 +146,7 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       problem = fmt::format("a type declares the unknown dtype code {}", self->element_code);
     for (const DimDecl& dim : self->dims)
       if (dim.has_extent && dim.extent < -1) problem = fmt::format("a type declares the negative dim {}", dim.extent);
+    if (!has_inner && !is_tensor) problem = "a type declares no element type";
     if (!has_inner) break;
     holder = self;
     message = inner;
