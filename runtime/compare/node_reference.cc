@@ -539,13 +539,24 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
     Form form{.in_float64 =
                   !makes_text && (options.reads_unrounded || is_noisy || rounding.kind != Rounding::Kind::kExact)};
     hold(node, inputs, form);
+    // A loop that ends where a number is met need not meet it with another rounding or with noise.
+    constexpr std::uint64_t kMostOfFirst = 1 << 16, kTimes = 16, kMore = 1024, kAny = ~std::uint64_t{0};
+    const auto known = iterations_.find(node);
+    const bool is_first = known == iterations_.end();
+    interpreter_.set_most_iterations(!is_first ? known->second : form.in_float64 ? kMostOfFirst : kAny);
     Result<std::vector<HostValue>> values = interpreter_.evaluate(node);
     if (!values && form.in_float64) {
       form.in_float64 = false;
       hold(node, inputs, form);
+      if (is_first) interpreter_.set_most_iterations(kAny);
       values = interpreter_.evaluate(node);
     }
     if (!values) return values.error();
+    if (is_first) {
+      const std::uint64_t most = kTimes * interpreter_.iterations() + kMore;
+      iterations_.emplace(node, most);
+      interpreter_.set_most_iterations(most);
+    }
     const bool is_random = interpreter_.drew_random();
     std::vector<Expected> results(values->size());
     const std::span<const ValueId> names = model_.results(model_.node(node));

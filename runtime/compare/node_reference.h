@@ -134,6 +134,7 @@ class NodeReference {
   std::map<NodeId, std::vector<ValueId>> reads_;
   std::vector<ValueId> nothing_;
   std::optional<InnerNoise> inner_;
+  std::map<NodeId, std::uint64_t> iterations_;  // of loops in a node, when it was first computed
 };
 
 }  // namespace tensorlint::compare

@@ -117,6 +117,8 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const RegionOp& region, std::
   Iterations iterations = iterations_of(region);
   for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(operands[region.carried_operand(i)]);
   for (std::int64_t k = 0; k < most && goes_on; ++k) {
+    if (++iterations_ > most_iterations_)
+      throw RunFault{fmt::format("loops take more than {} iterations", most_iterations_)};
     std::vector<HostValue> inputs(body.inputs.size());
     inputs[*region.iteration_input] = scalar(DType::kInt64, k, memory_);
     inputs[*region.condition_input] = scalar(DType::kBool, 1, memory_);

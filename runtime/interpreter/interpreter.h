@@ -70,6 +70,12 @@ class Interpreter {
   /// Computes a node from what is held. `purpose`: kAmplitude of a node whose evaluator knows it alone.
   Result<std::vector<HostValue>> evaluate(NodeId node, Purpose purpose = Purpose::kValue);
 
+  /// Iterations of loops, those within each other included, that the next calls of `evaluate` may take; an error beyond
+  /// it. At first any number.
+  void set_most_iterations(std::uint64_t most);
+  /// How many the last one took.
+  std::uint64_t iterations() const;
+
   /// The last `evaluate` drew random numbers, in the node or in what it runs: a training Dropout does, one that only
   /// infers does not.
   bool drew_random() const;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <memory_resource>
@@ -95,6 +97,8 @@ class Interpreter::Impl {
   void hold(ValueId value, HostValue held);
   Result<HostValue> held(ValueId value);
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
+  void set_most_iterations(std::uint64_t most) { most_iterations_ = most; }
+  std::uint64_t iterations() const { return iterations_; }
   Result<double> terms(NodeId node);
   bool is_random() const { return is_random_; }
   void set_allowances(dataflow::Allowances& allowances) { options_.allowances = &allowances; }
@@ -207,6 +211,7 @@ class Interpreter::Impl {
   IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
   std::uint64_t runs_ = 0;
   std::uint64_t calls_ = 0;  ///< of evaluators in this run, for seeds
+  std::uint64_t iterations_ = 0, most_iterations_ = std::numeric_limits<std::uint64_t>::max();  ///< of loops
   std::vector<std::vector<HostValue>> lists_;
   std::vector<FactId> operand_facts_;  ///< of the node that is inferred: kept for its memory
   std::uint64_t contents_ = 0;         ///< elements that facts_ holds, about

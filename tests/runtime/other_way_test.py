@@ -73,6 +73,13 @@ class OtherWayTest(unittest.TestCase):
         }"""
         self.compare(text, x=np.ones(2, np.float32), y=np.ones(2, np.float32))
 
+    def test_loops_that_noise_would_never_end(self) -> None:
+        text = """g (float x) => (float y) <bool go = {1}, float one = {1}, float eight = {8}> {
+          v = Exp (x)
+          y = Loop <body = b (int64 i, bool c, float a) => (bool d, float o) { o = Add (a, one) e = Equal (o, eight) d = Not (e) }> (, go, v)
+        }"""
+        self.compare(text, x=np.float32(0), y=np.float32(8))
+
     def test_values_of_integers_are_no_positions(self) -> None:
         text = "g (int64[4] x) => (int64[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"
         x = np.array([1 << 40, 3, 2, 1 << 41])
