@@ -339,15 +339,20 @@ class TransferPlanner {
     for (const ValueId id : ids_below(model_.values.size(), ValueId{1})) {
       const bool is_initializer = model_.value(id).origin == ValueOrigin::kInitializer;
       if (is_stored_[id] && is_initializer && is_on_accelerator(value_sides_[id]) != by_default)
-        plan_.edits.push_back(AddMetadata{NodeId::kNone, id, "tensorlint.device", device(!by_default)});
+        tag(NodeId::kNone, id, device(!by_default));
     }
     for (const NodeId id : ids_below<NodeId>(model_.nodes.size())) {
       if (node_sides_[id] == kNowhere || is_on_accelerator(node_sides_[id]) == by_default ||
           sources_.node(id) != DeviceSources::kUnplaced)
         continue;
-      if (!reads_data_[id])
-        plan_.edits.push_back(AddMetadata{id, ValueId::kAbsent, "tensorlint.device", device(!by_default)});
+      if (!reads_data_[id]) tag(id, ValueId::kAbsent, device(!by_default));
     }
+  }
+
+  /// What is written of it is longer than most of what it is written to.
+  void tag(NodeId node, ValueId value, std::string device) {
+    constexpr std::size_t kTag = 2 * sizeof(GraphEdit) + 512;
+    if (take(kTag)) plan_.edits.push_back(AddMetadata{node, value, "tensorlint.device", std::move(device)});
   }
 
   static std::vector<NodeId> readers_of(const std::vector<Use>& uses) {

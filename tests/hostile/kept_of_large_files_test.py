@@ -58,6 +58,12 @@ class KeptOfLargeFilesTest(PromiseTest):
             # Also what the second model may take.
             self.assert_memory("place", codes=(0, 2), more=(64 + 16) * MIB + 36 * self.path.stat().st_size)
 
+    def test_tags_of_unused_initializers(self) -> None:
+        weights = b"".join(wire.data(5, wire.number(2, wire.BOOL) + wire.data(5, b"\0") + wire.data(8, f"{i:x}")) for i in range(300_000))
+        graph = wire.graph([wire.node("Relu", ["x"], ["y"])], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])
+        self.path.write_bytes(wire.model(graph + weights))
+        self.assert_memory("place --provider cuda", codes=(0, 2), more=(64 + 16) * MIB + 36 * self.path.stat().st_size)
+
     def test_reports_of_many_recorded_results(self) -> None:
         names = [f"{letter}{i}" for letter in "abcdefgh" for i in range(10_000)]
         nodes = [wire.node("Split", ["x"], names[first : first + 1000], num_outputs=1000) for first in range(0, len(names), 1000)]
