@@ -407,7 +407,7 @@ TEST(OnnxReader, ReadsTypes) {
     const Model model = read_type(Message().raw(tensor).bytes(4, Message().bytes(1, tensor)));
     EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type is declared as two things at once"}));
   }
-  for (const std::uint64_t kind : {4, 5, 9}) {
+  for (const std::uint64_t kind : {4U, 5U, 9U}) {
     const Model model = read_type(Message().bytes(kind, kind == 5 ? Message().varint(1, 7) : Message()));
     EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares no element type"}));
   }
