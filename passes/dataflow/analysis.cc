@@ -42,15 +42,14 @@ std::string_view to_text(Gap gap) {
   return {};
 }
 
-void Analysis::note_references() {
-  const auto is_function = [](const Graph& graph) { return graph.kind == GraphKind::kFunction; };
-  if (std::ranges::none_of(model_->graphs, is_function)) return;
-  const auto known = static_cast<NodeId>(refers_to_call_.size());
+void Analysis::note_references(NodeId first_node, GraphId first_graph) {
+  for (const GraphId id : model_->graphs.ids(first_graph))
+    has_functions_ |= model_->graph(id).kind == GraphKind::kFunction;
+  if (!has_functions_) return;
   refers_to_call_.resize(model_->nodes.size());
-  for (const NodeId id : nodes())
-    if (id >= known)
-      refers_to_call_[id] =
-          std::ranges::any_of(attributes(id), [](const Attribute& attribute) { return !attribute.reference.empty(); });
+  for (const NodeId id : Walk(model_->nodes.ids(first_node), *meter_))
+    refers_to_call_[id] =
+        std::ranges::any_of(attributes(id), [](const Attribute& attribute) { return !attribute.reference.empty(); });
 }
 
 const NodeViolation* Analysis::fatal_violation() const {

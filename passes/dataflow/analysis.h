@@ -176,7 +176,7 @@ class Analysis {
 
  private:
   friend class Solver;
-  void note_references();  ///< of nodes that are new
+  void note_references(NodeId first_node, GraphId first_graph);  ///< of those that are new
 
   const Model* model_ = nullptr;
   std::unique_ptr<FactStore> facts_;
@@ -190,7 +190,7 @@ class Analysis {
   IdVector<NodeId, Gap> gaps_;
   std::set<NodeId> declared_;
   std::uint64_t visits_ = 0;
-  bool ran_out_ = false;
+  bool ran_out_ = false, has_functions_ = false;
   mutable std::vector<std::uint32_t> user_offsets_;  // built on first use
   mutable std::vector<NodeId> user_list_;
 };

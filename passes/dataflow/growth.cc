@@ -13,9 +13,10 @@ void Solver::grow() {
     out_.value_facts_.resize(model_.values.size(), FactId::kTop);
     out_.taints_.resize(model_.values.size());
   }
+  const auto first_node = static_cast<NodeId>(out_.visited_.size());
   out_.visited_.resize(model_.nodes.size());
   out_.gaps_.resize(model_.nodes.size());
-  out_.note_references();
+  out_.note_references(first_node, static_cast<GraphId>(graphs_.size()));
   budget_.grow(model_.nodes.size());
   equalities_.grow(model_.nodes.size());
   if (graphs_.size() == model_.graphs.size()) return;

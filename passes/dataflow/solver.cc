@@ -23,7 +23,7 @@ Analysis Solver::begin(const Model& model, const AnalysisOptions& options) {
   analysis.taints_.resize(model.values.size());
   analysis.visited_.resize(model.nodes.size());
   analysis.gaps_.resize(model.nodes.size());
-  analysis.note_references();
+  analysis.note_references(NodeId{}, GraphId{});
   return analysis;
 }
 

@@ -24,7 +24,7 @@ namespace {
 /// The elements are copied: a message is kept for as long as a view of it is, and nobody counts it.
 HostTensor tensor_from(std::string_view message, const std::string& path, Memory& memory) {
   constexpr std::size_t kLongestNumber = 10;  // bytes of a message for one of an element
-  if (!memory.has_room(message.size() / kLongestNumber)) memory.take(message.size() / kLongestNumber);
+  memory.require(message.size() / kLongestNumber);
   const Result<Model> model = read_tensor_message(message, path);
   if (!model) throw RunFault{model.error().message};
   for (const Value& value : model->values)

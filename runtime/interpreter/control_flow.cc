@@ -43,6 +43,13 @@ std::size_t axis_in(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + axes : axis);
 }
 
+template <typename Value>
+std::vector<std::pmr::vector<Value>> counted_lists(std::size_t count, Memory& memory) {
+  std::vector<std::pmr::vector<Value>> lists;
+  for (std::size_t i = 0; i < count; ++i) lists.emplace_back(memory.resource());
+  return lists;
+}
+
 std::size_t scan_outputs(const Graph& body, const RegionOp& region) {
   return body.outputs.size() - region.control_outputs - region.carried;
 }
@@ -91,8 +98,7 @@ std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, co
 
 Interpreter::Impl::Iterations Interpreter::Impl::iterations_of(const RegionOp& region) {
   Iterations iterations;
-  for (std::size_t left = scan_outputs(model_.graph(region.body()), region); left > 0; --left)
-    iterations.collected.emplace_back(memory_.resource());
+  iterations.collected = counted_lists<HostTensor>(scan_outputs(model_.graph(region.body()), region), memory_);
   return iterations;
 }
 
@@ -190,8 +196,7 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
       throw RunFault{fmt::format("{} lengths for a batch of {}", each.size(), batch)};
   }
   const std::size_t scans = scan_outputs(body, region);
-  std::vector<std::pmr::vector<HostTensor>> by_result;
-  for (std::size_t i = 0; i < region.carried + scans; ++i) by_result.emplace_back(memory_.resource());
+  auto by_result = counted_lists<HostTensor>(region.carried + scans, memory_);
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t trips =
         lengths.is_absent() ? longest : integer_at(lengths.tensor(), static_cast<std::size_t>(b));
@@ -214,16 +219,13 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
     for (std::size_t s = 0; s < scans; ++s) {
       std::pmr::vector<HostTensor>& parts = iterations.collected[s];
       while (!parts.empty() && static_cast<std::int64_t>(parts.size()) < longest) {
-        HostTensor zero(parts.front().dtype(), parts.front().extents(), memory_);
-        std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});
-        parts.push_back(std::move(zero));
+        parts.push_back(zeros(parts.front().dtype(), parts.front().extents(), memory_));
       }
       HostTensor scanned = joined(parts, 0, body.outputs[region.scan_output(s)]);
       if (parts.empty() && longest > 0) {
         Extents extents = scanned.extents();
         extents.front() = longest;
-        scanned = HostTensor(scanned.dtype(), std::move(extents), memory_);
-        std::fill_n(scanned.mutable_raw(), scanned.bytes(), std::byte{0});
+        scanned = zeros(scanned.dtype(), std::move(extents), memory_);
       }
       by_result[region.carried + s].push_back(std::move(scanned));
     }
@@ -241,8 +243,7 @@ std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& regio
   const Graph& body = model_.graph(region.body());
   const HostValue& first = operands[region.scanned_operand(0)];
   if (first.kind() != ValueKind::kSequence) throw RunFault{"the first operand is not a sequence"};
-  std::vector<std::pmr::vector<HostValue>> by_result;
-  for (std::size_t r = 0; r < body.outputs.size(); ++r) by_result.emplace_back(memory_.resource());
+  auto by_result = counted_lists<HostValue>(body.outputs.size(), memory_);
   for (std::size_t k = 0; k < first.elements().size(); ++k) {
     std::vector<HostValue> inputs;
     for (const HostValue& operand : operands) {

@@ -119,6 +119,8 @@ bool allocates_empty(Evaluation& e) {
   return e.result_count() > 0;
 }
 
+bool is_empty_tensor(const HostValue& value) { return value.is_tensor() && value.tensor().size() == 0; }
+
 std::uint64_t elements_of_results(Evaluation& e) {
   std::uint64_t elements = 0;
   for (std::size_t r = 0; r < e.result_count(); ++r)
@@ -127,15 +129,12 @@ std::uint64_t elements_of_results(Evaluation& e) {
 }
 
 /// Of an operand without elements no result is a view: what cannot be is refused before an evaluator works for it.
-void check_room(Evaluation& e, std::span<const HostValue> operands, std::span<const ValueId> names) {
-  if (std::ranges::none_of(operands,
-                           [](const HostValue& each) { return each.is_tensor() && each.tensor().size() == 0; }))
-    return;
+void check_room(Evaluation& e, std::span<const ValueId> names) {
   for (std::size_t r = 0; r < std::min(e.result_count(), names.size()); ++r) {
     const ResultType& type = e.type_of_result(static_cast<int>(r));
     if (!type.shape || !type.dtype || names[r] == ValueId::kAbsent) continue;
     if (const std::uint64_t bytes = type.shape->size() * element_bytes(*type.dtype); bytes > e.memory().limit())
-      e.memory().take(bytes);
+      e.memory().require(bytes);
   }
 }
 
@@ -164,7 +163,7 @@ void check_reach(std::span<const HostValue> operands, std::uint64_t result_eleme
   for (const HostValue& operand : operands)
     if (operand.is_tensor()) held += operand.tensor().size();
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].is_tensor() || operands[i].tensor().size() != 0) continue;
+    if (!is_empty_tensor(operands[i])) continue;
     double reach = 1;
     for (const std::int64_t extent : operands[i].tensor().extents())
       if (extent != 0) reach *= static_cast<double>(extent);
@@ -334,8 +333,10 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   }
   if (work_->is_limited()) work_->take(inferred_[id].work = work_of(evaluation));
   if (!allocates_empty(evaluation)) {
-    check_room(evaluation, operands, model_.results(model_.node(id)));
-    if (evaluator->walks_empty_operands()) check_reach(operands, elements_of_results(evaluation));
+    if (std::ranges::any_of(operands, is_empty_tensor)) {
+      check_room(evaluation, model_.results(model_.node(id)));
+      if (evaluator->walks_empty_operands()) check_reach(operands, elements_of_results(evaluation));
+    }
     evaluator->function()(evaluation);
   }
   is_random_ |= evaluation.is_random();

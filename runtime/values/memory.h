@@ -79,6 +79,11 @@ class Memory {
   /// Throws RunFault where the limit would be passed, also without what reserves keep.
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { live_ -= bytes; }
+  /// Throws where take() would, and takes nothing.
+  void require(std::uint64_t bytes) {
+    take(bytes);
+    give_back(bytes);
+  }
 
   /// A block that the account has taken already; throws RunFault where the system has none.
   BlockStore::Block take_block(std::size_t bytes);

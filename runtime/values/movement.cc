@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -166,6 +167,12 @@ void copy_strided(HostTensor& to, const HostTensor& from, std::int64_t start, st
   assert(strides.size() == to.rank());
   const std::vector<std::int64_t> own = strides_of(to.extents());
   copy_region(to, {0, own}, from, {start, strides}, to.extents());
+}
+
+HostTensor zeros(DType dtype, Extents extents, Memory& memory) {
+  HostTensor tensor(dtype, std::move(extents), memory);
+  if (dtype != DType::kString) std::fill_n(tensor.mutable_raw(), tensor.bytes(), std::byte{0});
+  return tensor;
 }
 
 void fill(HostTensor& to, const HostTensor& value) {

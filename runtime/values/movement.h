@@ -40,6 +40,8 @@ void copy_region(HostTensor& to, const Region& into, const HostTensor& from, con
 
 /// Every element becomes the one element of `value`.
 void fill(HostTensor& to, const HostTensor& value);
+/// All bits 0; strings are empty.
+HostTensor zeros(DType dtype, Extents extents, Memory& memory);
 
 /// Entry i of the result along `axis` is entry picks[i] of `from`, all in [0, extent): Gather and the like.
 void pick_slices(HostTensor& to, const HostTensor& from, std::size_t axis, std::span<const std::int64_t> picks);

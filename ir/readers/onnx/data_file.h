@@ -24,8 +24,8 @@ struct ValueMessage {
 };
 
 /// `kind`: kTensor, kSequence or kOptional. Errors: malformed bytes, nesting deeper than 16, sparse tensors and maps,
-/// elements of another kind than `elem_type` says, an optional of two values, more elements
-/// than 16 MiB and 36 bytes a byte hold.
+/// elements of another kind than `elem_type` says, an optional of two values, more elements than
+/// 16 MiB and 36 bytes a byte hold.
 Result<ValueMessage> read_value_message(std::string_view message, TypeKind kind);
 
 }  // namespace tensorlint

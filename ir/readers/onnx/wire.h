@@ -136,10 +136,10 @@ class Cursor {
   }
 
  private:
-  std::uint64_t varint() {
+  std::uint64_t varint(std::ptrdiff_t most_bytes = protozero::max_varint_length) {
     if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]]
       return static_cast<std::uint8_t>(*at_++);
-    return long_varint(protozero::max_varint_length);
+    return long_varint(most_bytes);
   }
   /// Zero bytes may follow a number's own; protobuf refuses what is longer than this.
   std::uint64_t long_varint(std::ptrdiff_t most_bytes) {
@@ -156,11 +156,7 @@ class Cursor {
   }
 
   std::string_view length_delimited() {
-    std::uint64_t length = 0;
-    if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]]
-      length = static_cast<std::uint8_t>(*at_++);
-    else
-      length = long_varint(kMaxHeaderBytes);
+    const std::uint64_t length = varint(kMaxHeaderBytes);
     if (length > static_cast<std::uint64_t>(end_ - at_)) [[unlikely]]
       fail(fmt::format("truncated: field {} claims {} bytes, {} are left in its message", field_, length, end_ - at_));
     if (length > std::numeric_limits<std::int32_t>::max()) [[unlikely]]

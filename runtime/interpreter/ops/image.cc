@@ -16,12 +16,6 @@
 namespace tensorlint::runtime {
 namespace {
 
-HostTensor zeros(DType dtype, const Extents& extents, Memory& memory) {
-  HostTensor tensor(dtype, extents, memory);
-  if (dtype != DType::kString) std::fill_n(tensor.mutable_raw(), tensor.bytes(), std::byte{0});
-  return tensor;
-}
-
 /// Positions and weights of elements that are summed.
 struct Tap {
   std::size_t position = 0;
