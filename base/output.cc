@@ -140,6 +140,13 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
   });
 }
 
+std::optional<Error> write_file_in_folder(const std::string& path, std::span<const std::string_view> parts) {
+  struct ::stat known{};
+  if (::stat(path.c_str(), &known) == 0 && !S_ISREG(known.st_mode))
+    return Error{fmt::format("cannot write {}: what is there is no file", path), {}};
+  return write_file(path, parts);
+}
+
 std::optional<Error> write_file(const std::string& path, const TextSource& text) {
   return write_beside(path, [&](int descriptor) { return write_from(descriptor, text); });
 }

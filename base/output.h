@@ -19,6 +19,9 @@ std::optional<Error> write_file(const std::string& path, std::string_view text);
 std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts,
                                 const std::function<void(std::string_view)>& written = nullptr);
 
+/// The same for a name that the program chose, in a folder that was named: a device or FIFO there is an error.
+std::optional<Error> write_file_in_folder(const std::string& path, std::span<const std::string_view> parts);
+
 /// For a handler of signals that ends the process at once: removes the file that write_file has begun and not renamed.
 /// The thread that writes it does not go on. Of several files that are written at a time only one is removed.
 void remove_unfinished_file() noexcept;

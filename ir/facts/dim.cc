@@ -80,6 +80,8 @@ Dim DimPool::ceil_div(Dim a, Dim b) {
   if (a.is_unknown()) return a;
   if (b.is_unknown()) return b;
   if (bounds(b).lo < 1) return sub(constant(0), floor_div(sub(constant(0), a), b));
+  const auto x = as_constant(a), y = as_constant(b);
+  if (x && y) return constant(*x / *y + (*x % *y > 0 ? 1 : 0));  // a + b - 1 may not be an int64
   if (const auto exact = impl_->exact_quotient(a, b)) return *exact;
   return floor_div(sub(add(a, b), constant(1)), b);
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ir/constants/sparse_check.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint::text {
@@ -39,7 +40,16 @@ bool Reader::sparse_constant(const Type& type, Position position, const Scope& s
     if (!constant(part, part_name, start, scope, first ? sparse.values : sparse.indices)) return false;
     if (first && !expect(',', "before the indices of a sparse tensor")) return false;
   }
-  return expect('}', "after the indices of a sparse tensor");
+  if (!expect('}', "after the indices of a sparse tensor")) return false;
+  const std::string_view name = builder_.model().text(sparse.values->name);
+  if (auto problem = sparse_fault(sparse, name, nullptr))
+    fault({.kind = Kind::kMalformedTensor,
+           .graph = scope.graph,
+           .node = scope.node,
+           .tensor = sparse.values,
+           .message = *std::move(problem),
+           .position = position});
+  return true;
 }
 
 bool Reader::numeric_dims(const Type& type, Position position, std::span<const std::int64_t>& out) {

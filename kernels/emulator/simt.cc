@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #if !defined(__x86_64__)
@@ -251,6 +253,7 @@ struct Machine {
   std::priority_queue<Ready> heap;
   std::uint64_t sequence = 0;
   std::vector<std::unique_ptr<unsigned char[]>> stacks;
+  std::exception_ptr failure;  // of a thread: there was no memory for it
 #if defined(__x86_64__)
   void* scheduler = nullptr;
 #else
@@ -462,7 +465,12 @@ void release_cluster(Cluster* cluster) {
 }
 
 void thread_main() {
-  (*machine.body)();
+  try {
+    (*machine.body)();
+  } catch (...) {
+    machine.failure = std::current_exception();
+  }
+  if (machine.failure) leave();  // for good: the launch ends
   Fiber* fiber = machine.self;
   std::uint64_t canary = 0;
   std::memcpy(&canary, fiber->stack, sizeof canary);
@@ -743,6 +751,7 @@ int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned clust
   while (Fiber* fiber = take_ready()) {
     Cluster* group = fiber->block->cluster;
     enter(fiber);
+    if (machine.failure) break;
     if (group->live != 0) continue;
     for (unsigned slot = 0; slot < slots; ++slot) {
       if (resident[slot].get() != group) continue;
@@ -751,6 +760,8 @@ int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned clust
       break;
     }
   }
+  machine.body = nullptr;
+  if (machine.failure) std::rethrow_exception(std::exchange(machine.failure, nullptr));
   for (const auto& group : resident) {
     if (!group) continue;
     for (const auto& block : group->blocks) {
@@ -760,7 +771,6 @@ int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned clust
                                              " wait at a barrier or shuffle that others never reach");
     }
   }
-  machine.body = nullptr;
   return machine.over_limit ? kInvalidValue : 0;
 }
 

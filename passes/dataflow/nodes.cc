@@ -50,6 +50,8 @@ std::size_t arguments_in(const ops::Message& message) {
   return count;
 }
 
+bool has_graphs(const Attribute& attribute) { return attribute.graph != GraphId::kNone || !attribute.graphs.empty(); }
+
 }  // namespace
 
 void Solver::visit_node(NodeId id) {
@@ -122,6 +124,8 @@ void Solver::visit_node(NodeId id) {
   }
   if (region_kind(model_, op) != RegionKind::kNone) {
     visit_region(id, call);
+  } else if (std::ranges::any_of(attributes, has_graphs)) {
+    forget_graphs(attributes);  // nobody follows what such an operator does with them
   } else if (memoisable && clean && frame.result.repeatable &&
              call.attributes.data() == model_.attributes(node).data()) {
     memo_.remember(key, id, frame.operands, frame.result.results);
@@ -196,13 +200,17 @@ FactId Solver::without_large_content(FactId id) {
 void Solver::give_up(NodeId id, Gap gap) {
   const Node& node = model_.node(id);
   if (!speculative_ && !is_provisional()) note_gap(id, gap);
-  for (const Attribute& attribute : model_.attributes(node)) {
-    if (attribute.graph != GraphId::kNone) forget(attribute.graph);
-    for (const GraphId graph : attribute.graphs) forget(graph);
-  }
+  forget_graphs(model_.attributes(node));
   if (const GraphId function = model_.op(node).function; function != GraphId::kNone) forget(function);
   for (const ValueId result : model_.results(node))
     if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, {}};
+}
+
+void Solver::forget_graphs(std::span<const Attribute> attributes) {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.graph != GraphId::kNone) forget(attribute.graph);
+    for (const GraphId graph : attribute.graphs) forget(graph);
+  }
 }
 
 void Solver::forget(GraphId graph) {

@@ -145,6 +145,7 @@ class Solver {
   /// Some visit of the graph is not followed: what others showed of its values, and of those in its bodies and in the
   /// functions that it calls, need not hold in that one.
   void forget(GraphId graph);
+  void forget_graphs(std::span<const Attribute> attributes);
   void record(NodeId id, ops::Violation violation);
   /// What no execution gets past.
   void record(NodeId id, const ops::Constraint& constraint, std::vector<int> operands, ops::Message message) {

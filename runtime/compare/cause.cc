@@ -209,7 +209,8 @@ class Guess {
       if (extent % 2 == 0 && extent >= 4 &&
           moves([&](std::size_t i) { return i - at(i, axis) * stride + (at(i, axis) + extent / 2) % extent * stride; }))
         return fmt::format("the halves along axis {} are exchanged", axis);
-      for (std::size_t b = axis + 1; b < rank; ++b)
+      constexpr std::size_t kMostExchanged = 8;  // axes: each pair is tried on all elements
+      for (std::size_t b = axis + 1; b < std::min(rank, kMostExchanged); ++b)
         if (extents_[b] == extent && moves([&](std::size_t i) {
               return i - at(i, axis) * stride - at(i, b) * strides_[b] + at(i, b) * stride + at(i, axis) * strides_[b];
             }))

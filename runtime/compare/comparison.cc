@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -410,6 +411,8 @@ class Walk {
   std::optional<TensorTest> test_again(const Suspect& suspect, std::vector<NodeId> nodes, const Retry& retry) {
     if (nodes.size() > kMostRetried || retried_ >= kMostRetriedInAll) return std::nullopt;
     retried_ += nodes.size() + 1;
+    for (const NodeId node : nodes)
+      if (reference_.work_of(node) > kMostWorkOfSmall && ++retried_of_[node] > kMostRetriedOfLarge) return std::nullopt;
     std::ranges::sort(nodes, {}, [&](NodeId node) { return positions_[node]; });
     NodeReference::Inputs loose;
     const auto inputs_of = [&](NodeId node) -> std::optional<NodeReference::Inputs> {
@@ -628,7 +631,11 @@ class Walk {
   std::set<ValueId> noted_;                                          ///< constants that are recorded with other numbers
   IdVector<NodeId, std::size_t> positions_{model_.nodes.size(), 0};  ///< of the nodes of the main graph, as they run
   static constexpr std::size_t kMostRetried = 64, kMostRetriedInAll = 4096;  ///< nodes before a bug; of all bugs
+  /// Nodes that compute much are computed again for the first bugs alone: each time with many replicas.
+  static constexpr std::uint64_t kMostWorkOfSmall = 4 * runtime::InterpreterOptions::kWorkOfNode;
+  static constexpr std::size_t kMostRetriedOfLarge = 16;
   std::size_t retried_ = 0;
+  std::map<NodeId, std::size_t> retried_of_;
   std::size_t examined_ = 0;  ///< results of nodes with many, whenever one of them was examined
   bool leaves_unexamined_ = false;
 };

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/graph/region_op.h"
 #include "ir/ops/entry.h"
 #include "runtime/compare/floats.h"
 #include "runtime/compare/noise.h"
@@ -115,7 +116,8 @@ NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const 
       contract_(contract),
       dtypes_(dtypes),
       interpreter_(model, memory,
-                   {.observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); },
+                   {.work_limit = runtime::InterpreterOptions::kAnyWork,
+                    .observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); },
                     .allowances = allowances}) {
   std::set<std::pair<NodeId, ValueId>> seen;
   const auto read = [&](NodeId user, ValueId value) {
@@ -525,6 +527,44 @@ Result<std::vector<Expected>> NodeReference::expect(NodeId node, const Inputs& i
   return results;
 }
 
+std::uint64_t NodeReference::work_of(NodeId node) const {
+  const auto found = work_.find(node);
+  return found == work_.end() ? 0 : found->second;
+}
+
+bool NodeReference::has_nodes(NodeId node) const {
+  const Operator& op = model_.op(model_.node(node));
+  return op.function != GraphId::kNone || region_kind(model_, op) != RegionKind::kNone;
+}
+
+Result<NodeReference::Results> NodeReference::evaluate_centre(NodeId node, const Inputs& inputs, Form& form) {
+  constexpr std::uint64_t kTimes = 16, kMore = 1 << 23, kAny = runtime::InterpreterOptions::kAnyWork;
+  const bool is_first = !work_.contains(node);
+  const auto set_most_work = [&] {
+    const std::uint64_t work = work_of(node);
+    interpreter_.set_most_work(work < (kAny - kMore) / kTimes ? kTimes * work + kMore : kAny);
+  };
+  if (is_first)
+    interpreter_.set_most_work(kAny);
+  else
+    set_most_work();
+  const auto evaluate = [&](bool in_float64) {
+    form.in_float64 = in_float64;
+    hold(node, inputs, form);
+    Result<Results> values = interpreter_.evaluate(node);
+    if (!values) return values;
+    work_.emplace(node, interpreter_.work());
+    set_most_work();
+    return values;
+  };
+  if (!form.in_float64) return evaluate(false);
+  // In float64 a loop may end otherwise, too.
+  if (is_first && has_nodes(node))
+    if (Result<Results> values = evaluate(false); !values) return values;
+  if (Result<Results> values = evaluate(true)) return values;
+  return evaluate(false);
+}
+
 Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inputs& inputs,
                                                          const ReferenceOptions& options) {
   try {
@@ -538,25 +578,8 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
                                                 [&](ValueId result) { return dtypes_[result] == DType::kString; });
     Form form{.in_float64 =
                   !makes_text && (options.reads_unrounded || is_noisy || rounding.kind != Rounding::Kind::kExact)};
-    hold(node, inputs, form);
-    // A loop that ends where a number is met need not meet it with another rounding or with noise.
-    constexpr std::uint64_t kMostOfFirst = 1 << 16, kTimes = 16, kMore = 1024, kAny = ~std::uint64_t{0};
-    const auto known = iterations_.find(node);
-    const bool is_first = known == iterations_.end();
-    interpreter_.set_most_iterations(!is_first ? known->second : form.in_float64 ? kMostOfFirst : kAny);
-    Result<std::vector<HostValue>> values = interpreter_.evaluate(node);
-    if (!values && form.in_float64) {
-      form.in_float64 = false;
-      hold(node, inputs, form);
-      if (is_first) interpreter_.set_most_iterations(kAny);
-      values = interpreter_.evaluate(node);
-    }
+    Result<std::vector<HostValue>> values = evaluate_centre(node, inputs, form);
     if (!values) return values.error();
-    if (is_first) {
-      const std::uint64_t most = kTimes * interpreter_.iterations() + kMore;
-      iterations_.emplace(node, most);
-      interpreter_.set_most_iterations(most);
-    }
     const bool is_random = interpreter_.drew_random();
     std::vector<Expected> results(values->size());
     const std::span<const ValueId> names = model_.results(model_.node(node));

@@ -71,6 +71,8 @@ class NodeReference {
   /// One for each result; an absent value where the node leaves a result out.
   Result<std::vector<Expected>> expect(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
   runtime::Rounding rounding_of(NodeId node) const;
+  /// What a node took when it was first computed without noise, as InterpreterOptions::work_limit counts it; 0 before.
+  std::uint64_t work_of(NodeId node) const;
   /// Operands of a product of float32 matrices, or of an operator that has such in it; nothing for other nodes.
   std::vector<ValueId> float32_factors(NodeId node) const;
 
@@ -90,6 +92,11 @@ class NodeReference {
 
   Result<std::vector<Expected>> expect_held(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
   void hold(NodeId node, const Inputs& inputs, const Form& form);
+  /// Computes the node from what it reads without noise, in float64 where `form` asks for it and that is possible, else
+  /// says so there. What the node is computed for later takes some times this work at most: a loop that ends where a
+  /// number is met need not meet it with noise, and an extent that follows from numbers may become any other.
+  Result<Results> evaluate_centre(NodeId node, const Inputs& inputs, Form& form);
+  bool has_nodes(NodeId node) const;  ///< a function's call, or bodies
   double terms_of(NodeId node, const Inputs& inputs);
   double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype,
                         const ReferenceOptions& options) const;
@@ -134,7 +141,7 @@ class NodeReference {
   std::map<NodeId, std::vector<ValueId>> reads_;
   std::vector<ValueId> nothing_;
   std::optional<InnerNoise> inner_;
-  std::map<NodeId, std::uint64_t> iterations_;  // of loops in a node, when it was first computed
+  std::map<NodeId, std::uint64_t> work_;  // of a node, when it was first computed
 };
 
 }  // namespace tensorlint::compare

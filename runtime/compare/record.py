@@ -7,7 +7,9 @@ Values become outputs of the graph by appending to the bytes of the model: a pro
 is merged with it, and outputs are a repeated field. They are recorded in groups, so that only some are in memory, and
 in shards `values-0000.npz`, ... of bounded size. Each run checks that the outputs of the model are still what they are
 without further outputs: engines fuse less where values between nodes are recorded. The model that runs is in memory; one
-with external data is a temporary file beside it.
+that may have external data is a temporary file beside it, and names no file outside of its folder.
+
+Models are untrusted: what is printed of their names, and of messages that repeat them, is escaped and shortened.
 
 `--torch PROGRAM.pt2` runs the program that the model was exported from instead, in PyTorch, operator by operator, and
 records what has a name in the model. `torch.onnx.export(module, args, dynamo=True)` gives such a program:
@@ -18,13 +20,17 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import os
 import sys
 import tempfile
+import traceback
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -38,6 +44,18 @@ NODE_INPUT, NODE_OUTPUT, NODE_OP, NODE_ATTRIBUTE = 1, 2, 4, 5
 ATTRIBUTE_NAME, ATTRIBUTE_INT = 1, 3
 VALUE_NAME, TENSOR_NAME = 1, 8
 TENSOR_DIM, TENSOR_DTYPE, TENSOR_RAW, TENSOR_LOCATION = 1, 2, 9, 14
+ENTRY_KEY, ENTRY_VALUE = 1, 2
+# The messages between a model and the entries of its tensors that name external data, and in which fields they are.
+WAYS_TO_EXTERNAL_DATA = {
+    "model": {MODEL_GRAPH: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {GRAPH_NODE: "node", GRAPH_INITIALIZER: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {NODE_ATTRIBUTE: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+}
 # onnx.TensorProto.DataType: elements in raw data, and the field that has them else, as what.
 TENSOR_KINDS: dict[int, tuple[Any, int, Any]] = {
     1: (np.float32, 4, np.float32), 11: (np.float64, 10, np.float64), 7: (np.int64, 7, None), 12: (np.uint32, 11, None), 13: (np.uint64, 11, None),
@@ -51,24 +69,86 @@ DTYPES = {
 }
 BFLOAT16 = "tensor(bfloat16)"
 CPU = "CPUExecutionProvider"
+# Bytes that are shown of a name, of an engine's message, and of all that one line says; names that it lists.
+NAME_LENGTH, ERROR_LENGTH, LINE_LENGTH, LISTED = 200, 1000, 5000, 20
+PIECE = 1 << 16  # elements that are drawn at once
+MEMBER_LENGTH = 0xFFFF  # bytes of a name in a zip file
+
+T = TypeVar("T")
+
+
+def visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # how Python decodes a byte of a path that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return short.get(character, f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+def escaped(text: object, limit: int = NAME_LENGTH) -> str:
+    """As base/escape.h has it: controls, marks of direction, surrogates and what else cannot be seen become visible, and
+    more than `limit` bytes lose their middle. Escaping twice changes nothing."""
+    whole = str(text)
+    if len(whole) > 2 * limit + 16:  # what the shortening drops is not escaped: a character becomes no shorter
+        whole = whole[: limit + 8] + whole[-(limit // 4) - 8 :]
+    shown = "".join(map(visible, whole)).encode()
+    gap = "…"
+    kept = limit - len(gap.encode())
+    if len(shown) <= limit:
+        return shown.decode()
+    return shown[: kept - kept // 4].decode(errors="ignore") + gap + shown[len(shown) - kept // 4 :].decode(errors="ignore")
+
+
+def quoted(name: object) -> str:
+    return f"`{escaped(name)}`"
+
+
+def listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(map(quoted, names[:LISTED])) + more
+
+
+def say(text: object, to_errors: bool = False) -> None:
+    """One line, for people. All that this program prints goes through here: a model chooses names that it repeats."""
+    stream = sys.stderr if to_errors else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(escaped(text, LINE_LENGTH).encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 def refuse(why: object) -> NoReturn:
-    sys.exit(f"record.py: {why}")
+    say(f"record.py: {why}", to_errors=True)
+    sys.exit(1)
 
 
 def first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return escaped(next(iter(str(error).strip().splitlines()), type(error).__name__), ERROR_LENGTH)
+
+
+def say_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    say(f"record.py: {category.__name__}: {escaped(message, ERROR_LENGTH)}", to_errors=True)
+
+
+def say_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    for line in "".join(traceback.format_exception(kind, error, trace)).split("\n"):
+        say(line, to_errors=True)
+
+
+def parsed_model(path: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (ValueError, IndexError):
+        refuse(f"{quoted(path)} is not an ONNX model, or it is cut short")
 
 
 def read_model(path: Path) -> bytes:
+    """Its names are UTF-8: the engine has no others."""
     try:
         model = path.read_bytes()
-        node_results(model)
     except OSError as error:
-        refuse(f"the model `{path}` cannot be read: {error.strerror}")
-    except (ValueError, IndexError):
-        refuse(f"`{path}` is not an ONNX model, or it is cut short")
+        refuse(f"the model {quoted(path)} cannot be read: {error.strerror}")
+    parsed_model(path, lambda: [node_results(model), names_in(model, GRAPH_INPUT, VALUE_NAME), names_in(model, GRAPH_OUTPUT, VALUE_NAME)])
     return model
 
 
@@ -84,10 +164,14 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def fields(data: memoryview, numbers: list[tuple[int, int]] | None = None) -> Iterator[tuple[int, memoryview]]:
-    """The length-delimited fields of a message; `numbers` gets the fields that are one number."""
+    """The length-delimited fields of a message; `numbers` gets the fields that are one number.
+
+    Errors: keys of more than 32 bits, of which other readers drop the rest and see another field."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
+        if key > 0xFFFFFFFF:
+            raise ValueError("not an ONNX model")
         kind = key & 7
         if kind == 0:
             number, at = varint(data, at)
@@ -165,7 +249,7 @@ def sequence_lengths(model: bytes) -> dict[str, tuple[str, int]]:
     for field, graph in fields(memoryview(model)):
         for part, node in fields(graph) if field == MODEL_GRAPH else ():
             parts = list(fields(node)) if part == GRAPH_NODE else []
-            operands = [bytes(text).decode() for key, text in parts if key == NODE_INPUT]
+            operands = [bytes(text).decode(errors="replace") for key, text in parts if key == NODE_INPUT]
             if len(operands) <= 4 or not any(key == NODE_OP and bytes(text) in (b"LSTM", b"GRU", b"RNN") for key, text in parts):
                 continue
             axis = 0
@@ -175,6 +259,42 @@ def sequence_lengths(model: bytes) -> dict[str, tuple[str, int]]:
                     axis = dict(numbers).get(ATTRIBUTE_INT, 0)
             found[operands[4]] = operands[0], axis
     return found
+
+
+def external_locations(model: bytes) -> set[bytes]:
+    """Of all tensors, also of those within attributes, nested bodies and functions, and whether or not they say that
+    their elements are there: a message that comes twice is merged with what follows."""
+    found: set[bytes] = set()
+    pending: list[tuple[str, memoryview]] = [("model", memoryview(model))]
+    while pending:
+        kind, message = pending.pop()
+        if kind == "entry":
+            parts = [(field, bytes(text)) for field, text in fields(message)]
+            if (ENTRY_KEY, b"location") in parts:
+                found |= {text for field, text in parts if field == ENTRY_VALUE}
+            continue
+        ways = WAYS_TO_EXTERNAL_DATA[kind]
+        pending += [(ways[field], part) for field, part in fields(message) if field in ways]
+    return found
+
+
+def check_location(folder: Path, location: bytes) -> None:
+    """Errors: what leads out of the folder, except into the files of a model hub's cache, and what is not a regular file.
+    onnxruntime takes one name, which may be a file's as well, to mean an address in memory."""
+    path, real = os.fsdecode(location), folder.resolve()
+    if b"\0" in location or b"_ORT_MEM_ADDR_" in location or location.startswith(b"/") or ".." in Path(path).parts:
+        refuse(f"external data {quoted(path)} leads out of the model's folder")
+    file = Path(os.path.realpath(real / path))
+    hub = file.parent.parent
+    in_hub = file.parent.name == "blobs" and hub in real.parents and (hub / "snapshots").is_dir()
+    if not file.is_relative_to(real) and not in_hub:
+        refuse(f"external data {quoted(path)} leads out of the model's folder")
+    try:
+        is_other = file.exists() and not file.is_file()
+    except OSError as error:
+        refuse(f"external data {quoted(path)} cannot be read: {error.strerror}")
+    if is_other:
+        refuse(f"external data {quoted(path)} is not a regular file")
 
 
 def with_outputs(model: bytes, names: list[str]) -> bytes:
@@ -190,7 +310,7 @@ def chosen_providers(names: str) -> list[str]:
     providers, available = [name for name in names.split(",") if name], ort.get_available_providers()
     for name in providers:
         if name not in available:
-            refuse(f"this onnxruntime has no provider `{name}`: it has {', '.join(available)}")
+            refuse(f"this onnxruntime has no provider {quoted(name)}: it has {', '.join(available)}")
     return providers
 
 
@@ -201,6 +321,11 @@ class Runner:
         self.path, self.providers, self.threads = path, providers, threads
         self.level = getattr(ort.GraphOptimizationLevel, f"ORT_{level.upper()}" if level == "disable_all" else f"ORT_ENABLE_{level.upper()}")
         self.model = read_model(path)
+        # These bytes are in every model with external data: a string is written as it is, whatever surrounds it.
+        self.has_locations = b"location" in self.model
+        for location in parsed_model(path, lambda: external_locations(self.model)) if self.has_locations else ():
+            check_location(path.parent, location)
+        ort.set_default_logger_severity(4)  # see `session`
 
     def session(self, names: list[str]) -> ort.InferenceSession:
         import onnxruntime as ort
@@ -208,29 +333,34 @@ class Runner:
         options = ort.SessionOptions()
         options.graph_optimization_level = self.level
         options.intra_op_num_threads = self.threads
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # it writes names as they are; what goes wrong is in the exception, too
+        # It would take bytes of another format, of which nothing has been checked, for what they are.
+        options.add_session_config_entry("session.load_model_format", "ONNX")
         model = with_outputs(self.model, names) if names else self.model
         try:
             session = self.opened(model, options)
         except OSError as error:
-            refuse(f"the model has external data, so that a copy of it has to be written beside it: {error}; copy both to a folder of yours")
+            why = "the model may have external data, so that a copy of it has to be written beside it"
+            refuse(f"{why}: {first_line(error)}; copy the model and its data to a folder of yours")
         except Exception as error:
             hint = "; choose other --providers, or record PyTorch with --torch" if "NOT_IMPLEMENTED" in str(error) else ""
             refuse(f"onnxruntime does not take the model: {first_line(error)}{hint}")
         for name in self.providers:
             if name not in session.get_providers():
-                refuse(f"onnxruntime cannot start `{name}` here: it would run on {', '.join(session.get_providers())}")
+                refuse(f"onnxruntime cannot start {quoted(name)} here: it would run on {', '.join(session.get_providers())}")
         return session
 
     def opened(self, model: bytes, options: ort.SessionOptions) -> ort.InferenceSession:
         import onnxruntime as ort
 
-        if b"\x0a\x08location" not in model:  # the key of external data
-            return ort.InferenceSession(model, options, providers=self.providers)
+        # Without falling back, of which it prints why, and records other providers than those that were asked for.
+        if not self.has_locations:
+            return ort.InferenceSession(model, options, providers=self.providers, enable_fallback=0)
+        # Of a model in memory it would look for external data in the current folder.
         with tempfile.NamedTemporaryFile(suffix=".onnx", dir=self.path.parent, delete=False) as file:
             file.write(model)
         try:
-            return ort.InferenceSession(file.name, options, providers=self.providers)
+            return ort.InferenceSession(file.name, options, providers=self.providers, enable_fallback=0)
         finally:
             os.unlink(file.name)
 
@@ -271,13 +401,19 @@ def array_of(kind: str, value: ort.OrtValue) -> np.ndarray:
 
 
 class Shards:
-    """`values-0000.npz`, ...: a new one where the next array would make it larger than `limit` bytes."""
+    """`values-0000.npz`, ...: a new one where the next array would make it larger than `limit` bytes.
+
+    `left_out` has the names that no member of a zip file can have: Python cuts them at a NUL byte."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit, self.count, self.size = folder, limit, 0, 0
         self.file: zipfile.ZipFile | None = None
+        self.left_out: set[str] = set()
 
     def add(self, name: str, array: np.ndarray, is_bfloat16: bool) -> None:
+        if "\0" in name or len(f"{name}.npy".encode()) > MEMBER_LENGTH:
+            self.left_out.add(name)
+            return
         if self.file is None or self.size + array.nbytes > self.limit:
             self.close()
             path = self.folder / f"values-{self.count:04d}.npz"
@@ -293,6 +429,11 @@ class Shards:
         if self.file is not None:
             self.file.close()
 
+    def say_left_out(self) -> None:
+        if self.left_out:
+            why = f"a file of values cannot have names with a NUL byte, nor of more than {MEMBER_LENGTH} bytes with `.npy`"
+            say(f"not recorded: {listed(sorted(self.left_out))}: {why}")
+
 
 def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, np.ndarray]:
     """Of NAME=FILE and of folders with `input_0.pb`, `input_1.npy`, ... in the order of `names`."""
@@ -302,25 +443,25 @@ def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, n
         try:
             inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(path, allow_pickle=False)
         except OSError as error:
-            refuse(f"`{path}` cannot be read: {error.strerror}")
+            refuse(f"{quoted(path)} cannot be read: {error.strerror}")
         except (ValueError, IndexError, EOFError):
-            refuse(f"`{path}` is not a {'tensor message of ONNX' if path.suffix == '.pb' else '.npy file'} with numbers")
+            refuse(f"{quoted(path)} is not a {'tensor message of ONNX' if path.suffix == '.pb' else '.npy file'} with numbers")
         if not isinstance(inputs[name], np.ndarray):
-            refuse(f"`{path}` has several arrays: give the input `{name}` a .npy file")
+            refuse(f"{quoted(path)} has several arrays: give the input {quoted(name)} a .npy file")
 
     for given in arguments.inputs:
         if Path(given).is_dir():
             files = [found[0] for i in range(len(names) + 1) if (found := sorted(Path(given).glob(f"input_{i}.[np][pb]*")))]
             if not files or len(files) > len(names):
-                refuse(f"`{given}` has {len(files)} inputs, the model {len(names)}")
+                refuse(f"{quoted(given)} has {len(files)} inputs, the model {len(names)}")
             for name, path in zip(names, files, strict=False):
                 take(name, path)
             continue
         name, _, file = given.partition("=")
         if "=" not in given:
-            refuse(f"`{given}` is neither a folder nor NAME=FILE")
+            refuse(f"{quoted(given)} is neither a folder nor NAME=FILE")
         if name not in names:
-            refuse(f"the model has no input `{name}`: it has {', '.join(f'`{each}`' for each in names)}")
+            refuse(f"the model has no input {quoted(name)}: it has {listed(names)}")
         take(name, Path(file))
     return inputs
 
@@ -331,37 +472,68 @@ def check_given(declared: ort.NodeArg, array: np.ndarray) -> None:
     if array.dtype != kind and array.dtype.itemsize == kind.itemsize and declared.type == BFLOAT16:
         return
     if array.dtype != kind or not fits:
-        dims = ", ".join("?" if extent is None else str(extent) for extent in declared.shape)
+        dims = ", ".join("?" if extent is None else escaped(extent) for extent in declared.shape)
         wanted = f"{'bfloat16' if declared.type == BFLOAT16 else kind}[{dims}]"
-        refuse(f"the input `{declared.name}` is {array.dtype}[{', '.join(map(str, array.shape))}], and the model declares {wanted}")
+        refuse(f"the input {quoted(declared.name)} is {array.dtype}[{', '.join(map(str, array.shape))}], and the model declares {wanted}")
+
+
+def drawn(shape: list[int], dtype: Any, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """In pieces, since generators make numbers of 64 bits. Together they are what one call gives."""
+    array = np.empty(shape, dtype)
+    flat = array.reshape(-1)
+    for at in range(0, flat.size, PIECE):
+        flat[at : at + PIECE] = draw(min(PIECE, flat.size - at))
+    return array
 
 
 def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession, lengths: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
-    """`lengths`: inputs that are lengths of sequences, of which others are drawn first."""
+    """`lengths`: inputs that are lengths of sequences, of which others are drawn first.
+
+    Errors: drawn inputs of more bytes than --memory, all together; a model may declare any extents."""
     inputs = given_inputs(arguments, [each.name for each in session.get_inputs()])
-    draw = np.random.default_rng(arguments.seed)
+    generator = np.random.default_rng(arguments.seed)
     sizes: dict[str, int] = {}
+    total = 0
+
+    def normal(count: int) -> np.ndarray:
+        return generator.standard_normal(count)
+
+    def bfloat16(count: int) -> np.ndarray:
+        return normal(count).astype(np.float32).view(np.uint32) >> 16
+
+    def below(least: int, most: int) -> Callable[[int], np.ndarray]:
+        return lambda count: generator.integers(least, most, count)
+
     for each in sorted(session.get_inputs(), key=lambda given: given.name in lengths):
         if each.name in inputs:
             check_given(each, inputs[each.name])
             continue
-        shape = [extent if isinstance(extent, int) else sizes.setdefault(str(extent), int(draw.integers(2, 5))) for extent in each.shape]
+        shape = [extent if isinstance(extent, int) else sizes.setdefault(str(extent), int(generator.integers(2, 5))) for extent in each.shape]
         kind = BFLOAT16 if each.type == BFLOAT16 else DTYPES.get(each.type)
         if kind is None:
-            refuse(f"give the input `{each.name}` of type {each.type} with --inputs")
+            refuse(f"give the input {quoted(each.name)} of type {escaped(each.type)} with --inputs")
+        dtype = np.dtype(np.uint16 if kind == BFLOAT16 else kind)
+        what = f"the input {quoted(each.name)}, declared as {'bfloat16' if kind == BFLOAT16 else dtype}[{escaped(', '.join(map(str, shape)))}],"
+        size = math.prod(shape, start=dtype.itemsize)
+        total += size
+        if total > arguments.memory:
+            beside = f", {total} with the inputs drawn before it" if total > size else ""
+            refuse(f"{what} has {size} bytes{beside}, and --memory is {arguments.memory}: give it with --inputs, or allow more")
+        draw: Callable[[int], np.ndarray] = normal
         if kind == BFLOAT16:
-            bits = draw.standard_normal(shape).astype(np.float32).view(np.uint32)
-            inputs[each.name] = (bits >> 16).astype(np.uint16)
+            draw = bfloat16
         elif each.name in lengths:
             sequences, axis = lengths[each.name]
-            steps = inputs[sequences].shape[axis] if sequences in inputs else 1
-            inputs[each.name] = draw.integers(1, max(steps, 1) + 1, shape).astype(kind)
+            extents = inputs[sequences].shape if sequences in inputs else ()
+            draw = below(1, max(extents[axis] if axis < len(extents) else 1, 1) + 1)
         elif kind == np.bool_:
-            inputs[each.name] = draw.integers(0, 2, shape).astype(np.bool_)
+            draw = below(0, 2)
         elif np.issubdtype(kind, np.integer):
-            inputs[each.name] = draw.integers(0, arguments.most, shape).astype(kind)
-        else:
-            inputs[each.name] = draw.standard_normal(shape).astype(kind)
+            draw = below(0, arguments.most)
+        try:
+            inputs[each.name] = drawn(shape, dtype, draw)
+        except (ValueError, MemoryError) as error:
+            refuse(f"{what} cannot be drawn: {first_line(error)}")
     return inputs
 
 
@@ -373,7 +545,7 @@ def new_shards(arguments: argparse.Namespace) -> Shards:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("values*.npz")):
-        refuse(f"`{folder}` has recorded values already: name another folder with --out")
+        refuse(f"{quoted(folder)} has recorded values already: name another folder with --out")
     return Shards(folder, arguments.shard)
 
 
@@ -382,14 +554,14 @@ def chosen_names(arguments: argparse.Namespace, names: list[str], others: list[s
     chosen = {name.strip() for name in arguments.values.split(",")} if arguments.values else set(names)
     if unknown := chosen - set(names) - set(others):
         near = difflib.get_close_matches(min(unknown), [*names, *others], 1)
-        refuse(f"--values: the model has no value `{min(unknown)}`" + "".join(f"; did you mean `{name}`?" for name in near))
+        refuse(f"--values: the model has no value {quoted(min(unknown))}" + "".join(f"; did you mean {quoted(name)}?" for name in near))
     return [name for name in names if name in chosen]
 
 
 def record(arguments: argparse.Namespace) -> int:
     runner = Runner(Path(arguments.model), chosen_providers(arguments.providers), arguments.level, arguments.threads)
     plain = runner.session([])
-    inputs = load_inputs(arguments, plain, sequence_lengths(runner.model))
+    inputs = load_inputs(arguments, plain, parsed_model(runner.path, lambda: sequence_lengths(runner.model)))
     bfloat16 = {each.name for each in plain.get_inputs() if each.type == BFLOAT16}
     outputs = [each.name for each in plain.get_outputs()]
     wanted = chosen_names(arguments, [name for name in node_results(runner.model) if name not in outputs], [*outputs, *inputs])
@@ -410,12 +582,14 @@ def record(arguments: argparse.Namespace) -> int:
         if last[1][name].dtype != object:
             shards.add(name, last[1][name], last[0][name] == BFLOAT16)
     shards.close()
-    print(f"recorded {len(wanted) + len(unmarked)} values and {len(inputs)} inputs in {arguments.out}")
+    of_inputs = len(shards.left_out & set(inputs))
+    say(f"recorded {len(wanted) + len(unmarked) - len(shards.left_out) + of_inputs} values and {len(inputs) - of_inputs} inputs in {escaped(arguments.out)}")
+    shards.say_left_out()
     if not repeats:
-        print("the engine is not deterministic: two runs of the model give different outputs")
+        say("the engine is not deterministic: two runs of the model give different outputs")
     elif changed:
         are = ("output", "changes") if len(changed) == 1 else ("outputs", "change")
-        print(f"{are[0]} {', '.join(f'`{name}`' for name in sorted(changed))} {are[1]} when more values are recorded: the engine fuses less then")
+        say(f"{are[0]} {listed(sorted(changed))} {are[1]} when more values are recorded: the engine fuses less then")
     return 0
 
 
@@ -453,7 +627,7 @@ def torch_inputs(arguments: argparse.Namespace, program: Any, names: list[str]) 
     inputs = []
     for i, name in enumerate(names):
         if name not in given and i >= len(examples):
-            refuse(f"give the input `{name}` with --inputs: the program has no example")
+            refuse(f"give the input {quoted(name)} with --inputs: the program has no example")
         value = torch.from_numpy(given[name]) if name in given else examples[i]
         if name in given and i < len(examples) and value.dtype != examples[i].dtype:
             value = value.view(torch.bfloat16) if examples[i].dtype == torch.bfloat16 else value.to(examples[i].dtype)
@@ -472,11 +646,11 @@ def record_torch(arguments: argparse.Namespace) -> int:
     try:
         program = torch.export.load(arguments.torch)
     except Exception as error:
-        refuse(f"`{arguments.torch}` is not a program of torch.export.save: {first_line(error)}")
+        refuse(f"{quoted(arguments.torch)} is not a program of torch.export.save: {first_line(error)}")
     try:
         torch.empty(1, device=arguments.device)
     except Exception as error:
-        refuse(f"--device {arguments.device}: torch does not start it here: {first_line(error)}")
+        refuse(f"--device {escaped(arguments.device)}: torch does not start it here: {first_line(error)}")
     if len(program.graph_signature.user_inputs) != len(input_names):
         refuse(f"the program has {len(program.graph_signature.user_inputs)} inputs, and the model {len(input_names)}: was it exported from another one?")
     inputs = torch_inputs(arguments, program, input_names)
@@ -505,9 +679,11 @@ def record_torch(arguments: argparse.Namespace) -> int:
         if name in wanted:
             keep(name, value)
     shards.close()
-    print(f"recorded {len(recorded) - len(inputs)} values and {len(inputs)} inputs in {arguments.out}")
+    of_inputs = len(shards.left_out & set(input_names))
+    say(f"recorded {len(recorded) - len(inputs) - len(shards.left_out) + of_inputs} values and {len(inputs) - of_inputs} inputs in {escaped(arguments.out)}")
+    shards.say_left_out()
     if not all(torch.equal(a, b) for a, b in zip(results, again, strict=True) if isinstance(a, torch.Tensor)):
-        print("the engine is not deterministic: two runs of the program give different outputs")
+        say("the engine is not deterministic: two runs of the program give different outputs")
     return 0
 
 
@@ -525,8 +701,15 @@ def number(least: int) -> Callable[[str], int]:
     return integer
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        say(f"record.py: error: {message}", to_errors=True)
+        sys.exit(2)
+
+
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="record what onnxruntime or torch computes for the values of a model")
+    parser = Parser(description="record what onnxruntime or torch computes for the values of a model")
     parser.add_argument("model")
     parser.add_argument("--out", required=True, help="folder for the shards; made if it is not there")
     parser.add_argument("--inputs", action="append", default=[], metavar="DIR|NAME=FILE", help="a folder with input_0.pb, input_1.npy, ..., or a file of one input")
@@ -536,7 +719,7 @@ def parsed() -> argparse.Namespace:
     engine.add_argument("--providers", help=f"comma-separated, as CUDAExecutionProvider (default: {CPU})")
     engine.add_argument("--level", choices=["disable_all", "basic", "extended", "all"], help="of its graph optimisations (default: disable_all)")
     engine.add_argument("--threads", type=number(0), help="(default: its choice)")
-    engine.add_argument("--memory", type=number(1), help="bytes of values that are outputs at once (default: 2^30)")
+    engine.add_argument("--memory", type=number(1), help="bytes of values that are outputs at once, and of drawn inputs at most (default: 2^30)")
     engine.add_argument("--seed", type=number(0), help="draw the inputs that are not given (default: 0)")
     engine.add_argument("--most", type=number(1), help="drawn integers are below this (default: 2)")
     engine = parser.add_argument_group("torch")
@@ -554,16 +737,19 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
+    warnings.showwarning = say_warning
+    sys.excepthook = say_traceback
     arguments = parsed()
     engine = "torch" if arguments.torch else "onnxruntime"
     try:
         __import__(engine)
     except ImportError as error:
-        refuse(f"this Python has no {engine} ({error}): install it, or {'record onnxruntime, without --torch' if arguments.torch else 'record PyTorch with --torch'}")
+        other = "record onnxruntime, without --torch" if arguments.torch else "record PyTorch with --torch"
+        refuse(f"this Python has no {engine} ({first_line(error)}): install it, or {other}")
     try:
         return record_torch(arguments) if arguments.torch else record(arguments)
     except OSError as error:
-        refuse(f"`{error.filename}`: {error.strerror}" if error.filename else error)
+        refuse(f"{quoted(error.filename)}: {error.strerror}" if error.filename else first_line(error))
 
 
 if __name__ == "__main__":

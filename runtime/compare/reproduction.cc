@@ -99,7 +99,7 @@ std::optional<Error> write_reproduction(Model model, const Reproduction& what, c
   isolate(model, what, declarations);
   const Result<EditedBytes> bytes = write_onnx(model);
   if (!bytes) return bytes.error();
-  if (auto failed = write_file(folder + "/model.onnx", bytes->parts())) return failed;
+  if (auto failed = write_file_in_folder(folder + "/model.onnx", bytes->parts())) return failed;
   const auto write = [&](const std::string& path, const HostValue& value, ValueId id) {
     return runtime::write_value_file(path, value, model.name_of(id), memory);
   };

@@ -29,6 +29,14 @@ bool KernelMatcher::read_axes(NodeId node, const Extents& data, std::span<const 
   ops::Inference in(*call, unused);
   const Result<WindowGeometry> windows = window_geometry(in, data, kernel, result);
   if (!windows) return refuse(windows.error().message);
+  // A thread walks its whole window, the interpreter what lies in the image.
+  constexpr double kAlways = 1 << 12, kPerPlace = 16;
+  double taps = 1, places = 1;
+  for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
+    taps *= static_cast<double>(windows->kernel[axis]);
+    places *= static_cast<double>(windows->in[axis]);
+  }
+  if (taps > kAlways + kPerPlace * places) return refuse("its windows are much larger than its images");
   const std::size_t first = kernels::kWindowAxes - kernel.size();
   for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
     axes[first + axis] = {.in = windows->in[axis],

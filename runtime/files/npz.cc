@@ -81,6 +81,16 @@ void widen(NpzFile::Member& member, std::string_view extra) {
   }
 }
 
+std::string_view packed_bytes(std::string_view file, const NpzFile::Member& member) {
+  constexpr std::size_t kHeader = 30;
+  const Record local(file, member.header, kHeader);
+  if (!local.begins("PK\x03\x04")) throw RunFault{"the archive is damaged"};
+  const std::uint64_t name = local.number(26, 2), extra = local.number(28, 2);
+  if (Record(file, member.header + kHeader, name).bytes() != member.name + ".npy")
+    throw RunFault{"the member has another name than in the directory"};
+  return Record(file, member.header + kHeader + name + extra, member.packed).bytes();
+}
+
 std::vector<NpzFile::Member> members_of(std::string_view file) {
   constexpr std::size_t kEntry = 46;
   const Directory directory = directory_of(file);
@@ -88,7 +98,8 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     throw RunFault{fmt::format("it has {} members, more than {}", directory.count, NpzFile::kMostMembers)};
   std::vector<NpzFile::Member> members;
   std::set<std::string, std::less<>> names;
-  std::uint64_t at = directory.offset, taken = 0;
+  std::uint64_t at = directory.offset;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;  // of members
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     const Record entry(file, at, kEntry);
     if (!entry.begins("PK\x01\x02")) throw RunFault{"the archive is damaged"};
@@ -106,17 +117,17 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     member.name.resize(member.name.size() - 4);
     if (!names.insert(member.name).second)
       throw RunFault{fmt::format("the name {} occurs twice", quoted_for_people(member.name))};
-    // One packed array under many names would be unpacked as often.
-    constexpr std::size_t kLocalHeader = 30;
-    const std::uint64_t most = file.size() - std::min<std::uint64_t>(taken, file.size());
-    if (member.packed > most || kLocalHeader + name > most - member.packed)
-      throw RunFault{"members overlap: they take more bytes than the archive has"};
-    taken += kLocalHeader + name + member.packed;
+    const std::string_view packed = packed_bytes(file, member);
+    ranges.emplace_back(member.header, static_cast<std::uint64_t>(packed.data() + packed.size() - file.data()));
     members.push_back(std::move(member));
     at += kEntry + name + extra + comment;
   }
   if (at - directory.offset != directory.size || at != directory.end)
     throw RunFault{fmt::format("its directory continues after the {} members that it counts", directory.count)};
+  // One packed array under many names would be unpacked as often.
+  std::ranges::sort(ranges);
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].first < ranges[i - 1].second) throw RunFault{"members overlap"};
   return members;
 }
 
@@ -167,22 +178,12 @@ Result<NpzFile> NpzFile::open(const std::string& path) {
   return result;
 }
 
-std::string_view NpzFile::packed_bytes(const Member& member) const {
-  constexpr std::size_t kHeader = 30;
-  const Record local(file_->bytes(), member.header, kHeader);
-  if (!local.begins("PK\x03\x04")) throw RunFault{"the archive is damaged"};
-  const std::string_view name = Record(file_->bytes(), member.header + kHeader, local.number(26, 2)).bytes();
-  if (name != member.name + ".npy") throw RunFault{"the member has another name than in the directory"};
-  return Record(file_->bytes(), member.header + kHeader + local.number(26, 2) + local.number(28, 2), member.packed)
-      .bytes();
-}
-
 Result<HostTensor> NpzFile::read(const Member& member, Memory& memory) const {
   const auto fail = [&](std::string_view why) {
     return Error{fmt::format("{}: {}", quoted_for_people(member.name), why), {}};
   };
   try {
-    const std::string_view packed = packed_bytes(member);
+    const std::string_view packed = packed_bytes(file_->bytes(), member);
     memory.take(member.unpacked);  // throws where the limit leaves less, before anything is unpacked
     memory.give_back(member.unpacked);
     std::pmr::string unpacked(memory.resource());

@@ -33,8 +33,6 @@ class NpzFile {
   Result<HostTensor> read(const Member& member, Memory& memory) const;
 
  private:
-  std::string_view packed_bytes(const Member& member) const;
-
   std::shared_ptr<const FileBytes> file_;
   std::vector<Member> members_;
 };

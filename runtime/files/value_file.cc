@@ -297,7 +297,7 @@ std::optional<Error> write_value_file(const std::string& path, const HostValue& 
   try {
     ValueMessageParts message(memory);
     message.add(value, name);
-    return write_file(path, message.parts());
+    return write_file_in_folder(path, message.parts());
   } catch (const RunFault& fault) {
     return Error{fmt::format("{}: {}", path, fault.message), {}};
   }
@@ -319,7 +319,7 @@ std::optional<Error> write_value_models(const std::string& folder, std::span<con
         bytes += message.add_initializer(value.tensor(), values[at].name);
       }
       message.fill(head, model_head(bytes));
-      if (auto failed = write_file(path, message.parts())) return failed;
+      if (auto failed = write_file_in_folder(path, message.parts())) return failed;
     } catch (const RunFault& fault) {
       return Error{fmt::format("{}: {}", path, fault.message), {}};
     }

@@ -81,6 +81,7 @@ class Evaluation {
   /// For operators with graphs that are not control flow.
   void set_run_graph(RunGraph run_graph) { run_graph_ = std::move(run_graph); }
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs) const {
+    if (!run_graph_) throw RunFault{"a graph is not there"};
     return run_graph_(graph, inputs);
   }
 

@@ -71,7 +71,10 @@ GraphPlan::GraphPlan(const Model& model)
 void GraphPlan::find_leaves(const Model& model) {
   for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
     has_graphs_[node] = std::ranges::any_of(model.attributes(model.node(node)), [](const Attribute& attribute) {
-      return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
+      // What a call gives for a reference may be a graph.
+      return attribute.graph != GraphId::kNone || !attribute.graphs.empty() ||
+             (!attribute.reference.empty() &&
+              (attribute.kind == AttributeKind::kGraph || attribute.kind == AttributeKind::kUndefined));
     });
   for (Steps& steps : graphs_) {
     steps.leaves.resize(steps.nodes.size());

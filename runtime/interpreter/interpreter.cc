@@ -23,8 +23,8 @@ Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpos
   return impl_->evaluate_alone(node, purpose);
 }
 bool Interpreter::drew_random() const { return impl_->is_random(); }
-void Interpreter::set_most_iterations(std::uint64_t most) { impl_->set_most_iterations(most); }
-std::uint64_t Interpreter::iterations() const { return impl_->iterations(); }
+void Interpreter::set_most_work(std::uint64_t most) { impl_->set_most_work(most); }
+std::uint64_t Interpreter::work() const { return impl_->work(); }
 Result<double> Interpreter::terms(NodeId node) { return impl_->terms(node); }
 std::map<std::string, Interpreter::Timing> Interpreter::timings() const { return impl_->timings(); }
 
@@ -82,7 +82,6 @@ void Interpreter::Impl::hold(ValueId value, HostValue held) {
 
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
-  iterations_ = 0;
   is_random_ = false;
   constants_.reset();
   work_->begin();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@ struct InterpreterOptions {
   /// elements of its operands times those of its results, which bounds what nearly all operators compute; an iteration
   /// of a loop counts kWorkOfNode. Deterministic, other than a time limit.
   std::uint64_t work_limit = 0;
+  static constexpr std::uint64_t kAnyWork = std::numeric_limits<std::uint64_t>::max();  ///< counted without a limit
   static constexpr std::uint64_t kWorkOfNode = 4096;
   bool measures_time = false;  ///< for Interpreter::timings
   NodeObserver observer;
@@ -70,11 +72,11 @@ class Interpreter {
   /// Computes a node from what is held. `purpose`: kAmplitude of a node whose evaluator knows it alone.
   Result<std::vector<HostValue>> evaluate(NodeId node, Purpose purpose = Purpose::kValue);
 
-  /// Iterations of loops, those within each other included, that the next calls of `evaluate` may take; an error beyond
-  /// it. At first any number.
-  void set_most_iterations(std::uint64_t most);
-  /// How many the last one took.
-  std::uint64_t iterations() const;
+  /// Work that each of the next calls of `evaluate` may take, as InterpreterOptions::work_limit counts it; an error
+  /// beyond it.
+  void set_most_work(std::uint64_t most);
+  /// How much the last one took, where work is counted.
+  std::uint64_t work() const;
 
   /// The last `evaluate` drew random numbers, in the node or in what it runs: a training Dropout does, one that only
   /// infers does not.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -53,16 +54,31 @@ class Work {
  public:
   explicit Work(std::uint64_t limit) : limit_(limit) {}
   void begin() { done_ = 0; }
+  void set_limit(std::uint64_t limit) { limit_ = limit; }
   /// Throws RunFault where the limit would be passed.
   void take(std::uint64_t work) {
     if (limit_ == 0) return;
+    if (limit_ == InterpreterOptions::kAnyWork) work = std::min(work, limit_ - done_);
     if (work > limit_ - done_) throw RunFault{"the run takes more work than its limit allows"};
     done_ += work;
   }
-  bool is_limited() const { return limit_ != 0; }
+  bool is_counted() const { return limit_ != 0; }
+  std::uint64_t done() const { return done_; }
 
  private:
   std::uint64_t limit_, done_ = 0;
+};
+
+/// A function's call, while it is under way.
+class Called {
+ public:
+  Called(std::vector<GraphId>& functions, GraphId function) : functions_(functions) { functions_.push_back(function); }
+  Called(const Called&) = delete;
+  Called& operator=(const Called&) = delete;
+  ~Called() { functions_.pop_back(); }
+
+ private:
+  std::vector<GraphId>& functions_;
 };
 
 /// The attributes of a function's call, while the function runs.
@@ -97,8 +113,8 @@ class Interpreter::Impl {
   void hold(ValueId value, HostValue held);
   Result<HostValue> held(ValueId value);
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
-  void set_most_iterations(std::uint64_t most) { most_iterations_ = most; }
-  std::uint64_t iterations() const { return iterations_; }
+  void set_most_work(std::uint64_t most) { work_->set_limit(most); }
+  std::uint64_t work() const { return work_->done(); }
   Result<double> terms(NodeId node);
   bool is_random() const { return is_random_; }
   void set_allowances(dataflow::Allowances& allowances) { options_.allowances = &allowances; }
@@ -183,8 +199,8 @@ class Interpreter::Impl {
   /// Runs the body once: `inputs` has all that is not carried. Gives the body's outputs, less those that are carried.
   std::vector<HostValue> iterate(const RegionOp& region, std::vector<HostValue> inputs, Iterations& iterations);
 
-  /// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
-  /// declares, else what is known without running, with 0 for extents that are not known, as onnxruntime has it.
+  /// The tensors of all iterations along `axis` of the result. Without any iteration its shape is what is known without
+  /// running, else what the body declares, with 0 for extents that are not known, as onnxruntime has it.
   HostTensor joined(std::span<const HostTensor> parts, std::int64_t axis, ValueId scan_output);
 
   std::vector<HostValue> run_loop(const RegionOp& region, std::span<const HostValue> operands);
@@ -204,6 +220,7 @@ class Interpreter::Impl {
   std::shared_ptr<const void> storage_;     ///< of the model's bytes, for constants that are views of them
   IdVector<ValueId, HostValue> values_;
   dataflow::CallerAttributes caller_attributes_;
+  std::vector<GraphId> called_;                                  ///< functions, from the outside in
   std::map<GraphId, std::vector<Attribute>> function_defaults_;  ///< sorted by name; of functions that were called
   std::shared_ptr<FactStore> facts_;
   KnownLists<FactId> lists_known_;  ///< in facts_
@@ -211,7 +228,6 @@ class Interpreter::Impl {
   IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
   std::uint64_t runs_ = 0;
   std::uint64_t calls_ = 0;  ///< of evaluators in this run, for seeds
-  std::uint64_t iterations_ = 0, most_iterations_ = std::numeric_limits<std::uint64_t>::max();  ///< of loops
   std::vector<std::vector<HostValue>> lists_;
   std::vector<FactId> operand_facts_;  ///< of the node that is inferred: kept for its memory
   std::uint64_t contents_ = 0;         ///< elements that facts_ holds, about

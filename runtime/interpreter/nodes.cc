@@ -36,6 +36,15 @@ class NodeNames : public ops::ValueNames {
   const Node& node_;
 };
 
+/// Extents and elements that a fact holds.
+std::uint64_t size_of(const FactStore& facts, FactId id) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return 0;
+  const Fact& fact = facts.fact(id);
+  const Content* const content = facts.content(fact.content);
+  const std::uint64_t rank = facts.is_ranked(fact.shape) ? facts.dims_of(fact.shape).size() : 0;
+  return rank + (content == nullptr ? 0 : content->size());
+}
+
 /// Whether the operand says how to compute, and not what on.
 bool is_direction(const Application& call, const ops::OpEntry* entry, std::size_t operand) {
   if (entry == nullptr || call.schema == nullptr) return false;
@@ -331,7 +340,7 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
   }
-  if (work_->is_limited()) work_->take(inferred_[id].work = work_of(evaluation));
+  if (work_->is_counted()) work_->take(inferred_[id].work = work_of(evaluation));
   if (!allocates_empty(evaluation)) {
     if (std::ranges::any_of(operands, is_empty_tensor)) {
       check_room(evaluation, model_.results(model_.node(id)));
@@ -389,11 +398,13 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
   }
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
-      if (operand.is_tensor()) contents_ += kElementsOfFact + std::min(operand.tensor().size(), kMaxContent);
+      if (operand.is_tensor())
+        contents_ += kElementsOfFact + operand.tensor().rank() + std::min(operand.tensor().size(), kMaxContent);
     last.operands = facts;
     call.operands = last.operands;
     last.call.clear();
     ops::infer(call, entry, last.call.result);
+    for (const FactId result : last.call.result.results) contents_ += kElementsOfFact + size_of(*facts_, result);
     // Attributes inside a function are those of the call, and may change from one to the next.
     last.holds = last.call.result.repeatable && last.call.result.violations.empty() && caller_attributes_.empty();
     for (const ops::Violation& violation : last.call.result.violations)
@@ -408,6 +419,9 @@ InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<c
 std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, const Application& call,
                                                         std::span<const HostValue> operands) {
   const Nesting nesting(depth_);
+  // By a graph that it was given, which calls it: its values have one place each.
+  if (std::ranges::find(called_, function) != called_.end()) throw RunFault{"the function is called within itself"};
+  const Called called(called_, function);
   // A call costs what it gives and takes, however much the function has beside that.
   const auto [defaults, is_new] = function_defaults_.try_emplace(function);
   if (is_new) defaults->second = dataflow::with_defaults({}, model_.graph(function).attribute_defaults);

@@ -220,6 +220,74 @@ class HostileRunTest(unittest.TestCase):
             result = self.outcome(f"g (float[1,1,4] x, int64[1,1,4] i) => (y) {{ {text} }}", "--force")
             self.assertEqual(result.returncode, 2, result.stdout)
 
+    def test_blocks_that_are_longer_than_any_axis(self) -> None:
+        quantized = f"x = Constant <value = int8[4,4] {{{','.join('1' * 16)}}}> () y = DequantizeLinear <axis = 1, block_size = {MOST}> (x, s)"
+        for blocks, code in ((0, 2), (1, 0), (2, 2)):
+            scale = ",".join(["1"] * 4 * blocks)
+            result = self.outcome(f"g () => (y) {{ s = Constant <value = float[4,{blocks}] {{{scale}}}> () {quantized} }}", "--force")
+            self.assertEqual(result.returncode, code, result.stderr)
+
+    def test_windows_over_nothing_but_padding(self) -> None:
+        for shape, kernel, pads in (([1, 1, 0], [2], [1, 1]), ([1, 1, 0, 4], [2, 1], [1, 0, 1, 0]), ([1, 1, 4, 0], [1, 2], [0, 1, 0, 1])):
+            made = f"s = Constant <value_ints = {shape}> () x = ConstantOfShape (s)"
+            result = self.outcome(f"g () => (y, i) {{ {made} y, i = MaxPool <kernel_shape = {kernel}, pads = {pads}, storage_order = 1> (x) }}", "--force")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_sizes_that_are_no_list(self) -> None:
+        """ONNX Runtime reads the elements in their order: as many as there are axes."""
+        for shape, elements, code in (("1,1", "2", 2), ("2,2", "1,1,8,8", 0), ("1,2", "2,2", 2)):
+            sizes = f"s = Constant <value = int64[{shape}] {{{elements}}}> ()"
+            result = self.outcome(f"g (float[1,1,4,4] x) => (y) {{ {sizes} y = Resize (x, , , s) }}")
+            self.assertEqual(result.returncode, code, result.stderr)
+
+    def test_axes_that_are_longer_than_int64_in_all(self) -> None:
+        operands = ", ".join(["x"] * 300)
+        sequence = f"q = SequenceConstruct ({operands}) y = ConcatFromSequence <axis = 1> (q)"
+        result = self.outcome(f"g () => (y) {{ s = Constant <value_ints = [0, {2**55}]> () x = ConstantOfShape (s) {sequence} }}", "--force")
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("more elements in all than int64 holds", result.stderr)
+
+    def test_graphs_that_a_call_gives(self) -> None:
+        head = '<ir_version: 10, opset_import: ["": 21, "f": 1, "ai.onnx.preview": 1]>'
+        attention = """
+        <domain: "f", opset_import: ["": 21, "ai.onnx.preview": 1]> F <m> (q, k, v) => (y) { y = ai.onnx.preview.FlexAttention <score_mod: graph = @m> (q, k, v) }"""
+        given = "<m: graph = mod (float[1,1,2,2] s) => (float[1,1,2,2] o) { o = Neg (s) }>"
+        again = "<m: graph = mod (float[1,1,2,2] s) => (float[1,1,2,2] o) { o = f.F <m: graph = inner (float[1,1,2,2] t) => (float[1,1,2,2] u) { u = Neg (t) }> (s, s, s) }>"
+        for attributes, code, why in ((given, 0, ""), (again, 2, "the function is called within itself")):
+            self.model.write_text(f"{head} g (float[1,1,2,2] x) => (float[1,1,2,2] y) {{ y = f.F {attributes} (x, x, x) }}{attention}")
+            command = [os.environ["TENSORLINT_BINARY"], "run", str(self.model), "--seed", "1"]
+            for options in ([], ["--check-facts"], ["--force", "--device", "emulated:0"]):
+                result = subprocess.run([*command, *options], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(why, result.stderr)
+
+    def test_functions_in_graphs_that_nobody_follows(self) -> None:
+        """What is known of a function's values has to hold in its calls there, too."""
+        text = """<ir_version: 10, opset_import: ["": 21, "f": 1, "ai.onnx.preview": 1]>
+        g (float[1,2,3,8] x) => (float[1,2,3,8] y) {
+          z = f.G (x)
+          y = ai.onnx.preview.FlexAttention <score_mod: graph = m (float[1,2,3,3] s) => (float[1,2,3,3] o) { o = f.G (s) }> (z, x, x)
+        }
+        <domain: "f", opset_import: ["": 21]> G (a) => (b) { b = Neg (a) }"""
+        self.model.write_text(text)
+        for options in (["--check-facts"], ["--device", "emulated:0"]):
+            result = subprocess.run([os.environ["TENSORLINT_BINARY"], "run", str(self.model), "--seed", "1", *options], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_scan_outputs_of_no_iteration_whose_body_declares_names(self) -> None:
+        for declared in ("[N, M]", "[N, 4]", "[3, 4]", "[]"):
+            body = f"<body = b (int64 i, bool c) => (bool d, float{declared} o) {{ d = Identity (c) o = Identity (x) }}>"
+            result = self.outcome(f"g (int64 k, float[3,4] x) => (y) {{ n = Sub (k, k) go = Constant <value = bool {{1}}> () y = Loop {body} (n, go) }}", "--check-facts")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("float32[0, 3, 4]", result.stdout)
+
+    def test_a_fifo_where_results_are_to_be_written(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(Path(folder) / "output_0.pb")
+            result = self.outcome("g () => (y) { y = Constant <value_int = 1> () }", "--outputs", folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("output_0.pb: what is there is no file", result.stderr)
+
     def test_refusals_say_why(self) -> None:
         for why, graph in REFUSED:
             with self.subTest(why):

@@ -1,6 +1,7 @@
 """`tensorlint compare` where results take another way than the reference: other extents, dtypes or kinds, or none at all."""
 
 import os
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -79,6 +80,22 @@ class OtherWayTest(unittest.TestCase):
           y = Loop <body = b (int64 i, bool c, float a) => (bool d, float o) { o = Add (a, one) e = Equal (o, eight) d = Not (e) }> (, go, v)
         }"""
         self.compare(text, x=np.float32(0), y=np.float32(8))
+
+    def test_sizes_that_noise_would_make_large(self) -> None:
+        """Without it the list has no elements, with it hundreds of millions, which the limit of memory would allow."""
+        text = """g (float x) => (int64 y) <float one = {1}, float large = {1e15}, int64[1] flat = {1}> {
+          y = local.counted (x, one, large, flat)
+        }
+        <domain: "local", opset_import: ["" : 21]>
+        counted (x, one, large, flat) => (y) {
+          v = Exp (x) a = Sub (v, one) b = Abs (a) d = Mul (b, large) i = Cast <to = 7> (d) s = Reshape (i, flat) z = ConstantOfShape (s) t = Shape (z) y = Squeeze (t)
+        }"""
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            shown = self.compare(text, x=np.float32(0), y=np.int64(0))
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertLess(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime, 1, shown)
+        self.assertLess(used.ru_maxrss, 400 << 10, "KiB")
 
     def test_values_of_integers_are_no_positions(self) -> None:
         text = "g (int64[4] x) => (int64[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"

@@ -143,9 +143,14 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
       case wire::kAttributeSparseTensor:
         self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node);
         break;
-      case wire::kAttributeSparseTensors:
-        pass_over(fields.inside(fields.view("AttributeProto.sparse_tensors")), wire::MessageType::kSparseTensor);
+      case wire::kAttributeSparseTensors: {
+        // No operator has a list of them: what is checked of tensors is checked of their parts.
+        const SparseTensor* const item =
+            sparse_tensor(fields.view("AttributeProto.sparse_tensors"), holder.graph, holder.node);
+        for (const Tensor* const part : {item->values, item->indices})
+          if (part != nullptr) tensors.push_back(part);
         break;
+      }
       default:
         fields.skip();
         break;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "ir/constants/sparse_check.h"
 #include "ir/readers/onnx/model_reader.h"
 #include "ir/readers/onnx/packed_numbers.h"
-#include "ir/readers/onnx/sparse_check.h"
 #include "ir/readers/onnx/tensor_check.h"
 #include "ir/readers/onnx/unread_messages.h"
 

@@ -65,30 +65,50 @@ class Splicer {
     if (!tag || (*tag >> 3) == 0 || (*tag >> 3) >= (1U << 29)) return std::nullopt;
     field.number = static_cast<std::uint32_t>(*tag >> 3);
     field.wire_type = static_cast<std::uint32_t>(*tag & 7);
-    std::uint64_t length = 0;
-    switch (field.wire_type) {
+    if (field.wire_type == kGroup) {
+      if (!skip_group(at, end)) return std::nullopt;
+      field.payload = field.end = at;
+      return field;
+    }
+    const auto length = payload_length(field.wire_type, at, end);
+    if (!length || *length > end - at) return std::nullopt;
+    field.payload = at;
+    field.end = at + *length;
+    return field;
+  }
+
+  /// Bytes of a payload that is no group, from `at` on, which goes past a length or a number of variable length.
+  std::optional<std::uint64_t> payload_length(std::uint64_t wire_type, std::uint64_t& at, std::uint64_t end) const {
+    switch (wire_type) {
       case 0:
-        if (!varint(at, end)) return std::nullopt;
-        break;
+        return varint(at, end) ? std::optional<std::uint64_t>(0) : std::nullopt;
       case 1:
-        length = 8;
-        break;
+        return 8;
       case 5:
-        length = 4;
-        break;
-      case 2: {
-        const auto given = varint(at, end);
-        if (!given) return std::nullopt;
-        length = *given;
-        break;
-      }
+        return 4;
+      case 2:
+        return varint(at, end);
       default:
         return std::nullopt;
     }
-    if (length > end - at) return std::nullopt;
-    field.payload = at;
-    field.end = at + length;
-    return field;
+  }
+
+  static constexpr std::uint64_t kGroup = 3, kEndOfGroup = 4;
+  /// Whose ends match: the reader has seen that.
+  bool skip_group(std::uint64_t& at, std::uint64_t end) const {
+    for (std::size_t depth = 1; depth > 0;) {
+      const auto tag = varint(at, end);
+      if (!tag) return false;
+      const std::uint64_t wire_type = *tag & 7;
+      if (wire_type == kGroup || wire_type == kEndOfGroup) {
+        wire_type == kGroup ? ++depth : --depth;
+        continue;
+      }
+      const auto length = payload_length(wire_type, at, end);
+      if (!length || *length > end - at) return false;
+      at += *length;
+    }
+    return true;
   }
 
   bool touches(std::uint64_t begin, std::uint64_t end) const {
@@ -110,17 +130,18 @@ class Splicer {
     emit(out, number, std::move(bytes));
   }
 
-  /// The name in the AttributeProto or ValueInfoProto at these bytes: field 1 of both.
+  /// The name in the AttributeProto or ValueInfoProto at these bytes: field 1 of both, the last one of several.
   std::string_view name_of(const Field& message) const {
     static_assert(wire::kAttributeName == wire::kValueInfoName);
+    std::string_view name;
     for (std::uint64_t at = message.payload; at < message.end;) {
       const auto field = next_field(at, message.end);
       if (!field) return {};
       if (field->number == wire::kAttributeName && field->wire_type == 2)
-        return file_.substr(field->payload, field->end - field->payload);
+        name = file_.substr(field->payload, field->end - field->payload);
       at = field->end;
     }
-    return {};
+    return name;
   }
 
   bool rewrite(std::uint64_t begin, std::uint64_t end, int depth, EditedBytes& out) {

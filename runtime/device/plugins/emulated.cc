@@ -33,6 +33,7 @@ constexpr int kDevices = 2;
 /// Drivers take about as much, too, before the host has to wait.
 constexpr std::size_t kMostQueued = 1024;
 constexpr unsigned char kRed = 0xa7;
+constexpr const char* kOutOfMemory = "out of memory";
 constexpr std::size_t kAlignment = 16;  // of the widest access of a kernel
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -61,6 +62,19 @@ struct Pages {
   }
 };
 
+/// Bytes that a value or queued work takes beside the account of the host, until it is gone.
+class Held {
+ public:
+  Held(std::uint64_t& all, std::uint64_t bytes) : all_(all), bytes_(bytes) { all_ += bytes_; }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { all_ -= bytes_; }
+
+ private:
+  std::uint64_t& all_;
+  std::uint64_t bytes_;
+};
+
 /// A part of a block for as long as it has a meaning: until it has ended and no work holds it. Its pages are its own,
 /// so that none of its neighbours in the block is reached instead, and what follows it there does not find its content.
 struct Value {
@@ -70,6 +84,7 @@ struct Value {
   ~Value() { pages.unmap(); }
 
   Pages pages;
+  std::unique_ptr<Held> held;
   const void* block = nullptr;
   std::uint64_t first = 0, last = 0;  ///< within the block
   bool is_written = false;
@@ -187,7 +202,7 @@ class EmulatedDevice {
     void* const mapping = bytes > SIZE_MAX / 2
                               ? MAP_FAILED
                               : ::mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) return state.fail("out of memory"), nullptr;
+    if (mapping == MAP_FAILED) return state.fail(kOutOfMemory), nullptr;
     blocks_[mapping] = {.bytes = bytes, .mapped = mapped, .live = {}, .ended = {}};
     ++counts.live_blocks;
     counts.live_bytes += bytes;
@@ -228,7 +243,8 @@ class EmulatedDevice {
       if (!ended.expired()) value->former.push_back(ended);
       return true;
     });
-    if (!map(bytes, value->pages)) return nullptr;
+    if (drain_for(bytes) != 0 || !map(bytes, value->pages)) return nullptr;
+    value->held = std::make_unique<Held>(held_bytes_, value->pages.pages);
     ++state.counts.live_values;
     of.live.put(value->first, value->last, {});
     unsigned char* const data = value->pages.data;
@@ -256,14 +272,17 @@ class EmulatedDevice {
     if (const int failed = begin("copy_in", true); failed != 0) return failed;
     const ValueReference value = find("copy_in", to, bytes);
     if (value == nullptr) return 1;
+    if (const int failed = drain_for(bytes); failed != 0) return failed;
+    auto held = std::make_shared<Held>(held_bytes_, bytes);
     const auto* const first = static_cast<const unsigned char*>(from);
     return enqueue(kTensorlintCopiesIn, "copy_in", {value},
-                   [this, value = value.get(), data = std::vector<unsigned char>(first, first + bytes)] {
+                   [this, value = value.get(), held = std::move(held),
+                    data = std::make_shared<const std::vector<unsigned char>>(first, first + bytes)] {
                      ++state.counts.copies_in;
-                     state.counts.bytes_in += data.size();
+                     state.counts.bytes_in += data->size();
                      return write("copy_in", *value, [&] {
-                       if (!data.empty()) std::memcpy(value->pages.data, data.data(), data.size());
-                       return data.size();
+                       if (!data->empty()) std::memcpy(value->pages.data, data->data(), data->size());
+                       return data->size();
                      });
                    });
   }
@@ -279,7 +298,7 @@ class EmulatedDevice {
                      if (!value->is_written) return state.fail("copy_out: the value was never written");
                      ++state.counts.copies_out;
                      state.counts.bytes_out += bytes;
-                     value->pages.set_accessible(true);
+                     if (!value->pages.set_accessible(true)) return state.fail(kOutOfMemory);
                      if (bytes > 0 && at > abandoned_before_) std::memcpy(to, value->pages.data, bytes);
                      value->pages.set_accessible(false);
                      return 0;
@@ -316,10 +335,10 @@ class EmulatedDevice {
     if (bytes > workspace_.bytes) {
       workspace_.unmap();
       if (!map(bytes, workspace_)) return nullptr;
-      workspace_.set_accessible(true);
+      if (!workspace_.set_accessible(true)) return state.fail(kOutOfMemory), nullptr;
       std::memset(workspace_.data, 0, ticket_bytes());
     }
-    workspace_.set_accessible(true);
+    if (!workspace_.set_accessible(true)) return state.fail(kOutOfMemory), nullptr;
     kernels::emulator::register_buffer(workspace_.data, workspace_.bytes, 4, kernels::emulator::Access::kWriteFirst,
                                        "workspace");
     kernels::emulator::mark_written(workspace_.data, ticket_bytes());
@@ -331,7 +350,7 @@ class EmulatedDevice {
   void* library_workspace(std::size_t bytes) {
     library_workspace_.unmap();
     if (!map(bytes, library_workspace_)) return nullptr;
-    library_workspace_.set_accessible(true);
+    if (!library_workspace_.set_accessible(true)) return state.fail(kOutOfMemory), nullptr;
     return library_workspace_.data;
   }
 
@@ -409,11 +428,11 @@ class EmulatedDevice {
 
   bool map(std::size_t bytes, Pages& pages) {
     const std::size_t page = page_bytes();
-    if (bytes > SIZE_MAX / 2) return state.fail("out of memory"), false;
+    if (bytes > SIZE_MAX / 2) return state.fail(kOutOfMemory), false;
     pages.pages = round_up(bytes + kAlignment, page);
     pages.mapped = pages.pages + 2 * page;
     void* const mapping = ::mmap(nullptr, pages.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return state.fail("out of memory"), false;
+    if (mapping == MAP_FAILED) return state.fail(kOutOfMemory), false;
     pages.mapping = static_cast<unsigned char*>(mapping);
     pages.first = pages.mapping + page;
     pages.bytes = bytes;
@@ -421,7 +440,7 @@ class EmulatedDevice {
     if (bytes == 0) pages.data -= kAlignment;
     if (!pages.set_accessible(true)) {
       pages.unmap();
-      return state.fail("out of memory"), false;
+      return state.fail(kOutOfMemory), false;
     }
     std::memset(pages.first, kRed, pages.pages);
     pages.set_accessible(false);
@@ -451,6 +470,13 @@ class EmulatedDevice {
                                 .recording = 0});
     // Each holds its request, and pages of values that have ended.
     return queued() <= kMostQueued ? 0 : work_until([&] { return queued() <= kMostQueued / 2; });
+  }
+
+  /// Values of one place have pages of their own, and those that have ended keep them while work is queued: where all
+  /// of it is more than the limit of the device, the work is done first.
+  int drain_for(std::size_t bytes) {
+    if (held_bytes_ + bytes <= state.memory_limit) return 0;
+    return work_until([&] { return queued() == 0 || held_bytes_ + bytes <= state.memory_limit; });
   }
 
   std::size_t queued() const {
@@ -504,7 +530,7 @@ class EmulatedDevice {
   /// `write` gives how many bytes it wrote.
   template <typename Write>
   int write(const char* call, Value& value, const Write& write) {
-    value.pages.set_accessible(true);
+    if (!value.pages.set_accessible(true)) return state.fail(kOutOfMemory);
     value.is_written |= write() == value.pages.bytes;
     const int failed = value.pages.is_intact() ? 0 : state.fail(std::string(call) + ": the red zone was written");
     value.pages.set_accessible(false);
@@ -545,8 +571,9 @@ class EmulatedDevice {
 
   int reach(const KernelOperand& operand, Value& value, std::set<Value*>& reached) {
     if (!operand.is_output && !value.is_written) return state.fail("launch: an operand was never written");
-    if (!reached.insert(&value).second) return 0;
-    value.pages.set_accessible(true);
+    if (reached.contains(&value)) return 0;
+    if (!value.pages.set_accessible(true)) return state.fail(kOutOfMemory);
+    reached.insert(&value);
     if (value.pages.bytes > 0)
       kernels::emulator::register_buffer(
           value.pages.data, value.pages.bytes, operand.element_bytes,
@@ -561,6 +588,7 @@ class EmulatedDevice {
 
   inline static std::uint64_t opens_until_failure_ = 0;
 
+  std::uint64_t held_bytes_ = 0;
   std::map<const void*, Block> blocks_;
   std::map<const void*, ValueReference> values_;  ///< that have not ended, by their data
   std::array<std::deque<Work>, 3> streams_;

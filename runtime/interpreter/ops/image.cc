@@ -62,6 +62,8 @@ bool neighbours(double at, std::int64_t extent, Tap (&taps)[2]) {
 }
 
 constexpr double kMostSamples = 1 << 24;  // of a region
+/// Where the region says how many samples a bin has: along an axis, more lie outside of the image.
+constexpr std::int64_t kAdaptiveSamples = 64, kAdaptiveSamplesPerPlace = 8;
 
 /// Four taps a sample, for the samples of each bin; zeros outside of the image.
 List<Tap> roi_taps(const RoiAxis& y, const RoiAxis& x, Memory& memory) {
@@ -118,7 +120,11 @@ void roi_align(Evaluation& e) {
     const RoiAxis y = along(1, result.extent(2), data.extent(2)), x = along(0, result.extent(3), data.extent(3));
     const double samples_in_all =
         static_cast<double>(bins) * static_cast<double>(y.samples) * static_cast<double>(x.samples);
-    if (samples_in_all > kMostSamples) e.fail("a region of {} samples is too large", samples_in_all);
+    const auto reaches_far = [&](const RoiAxis& axis) {
+      return samples <= 0 && axis.samples > kAdaptiveSamples + kAdaptiveSamplesPerPlace * axis.extent;
+    };
+    if (samples_in_all > kMostSamples || reaches_far(y) || reaches_far(x))
+      e.fail("a region of {} samples is too large", samples_in_all);
     const List<Tap> taps = roi_taps(y, x, e.memory());
     const std::size_t each = taps.size() / bins;
     for (std::size_t c = 0; c < channels; ++c) {

@@ -115,10 +115,15 @@ void pad(Evaluation& e) {
   if (mode == "constant" || data.rank() == 0) return pad_constant(e, pads);
   HostTensor& result = e.result();
   if (result.size() == 0) return;
-  // From the last axis to the first, each as slices of what is done: long runs are moved as such.
+  // From the last axis to the first, each as slices of what is done: long runs are moved as such. Those that become
+  // shorter come before: what lies between is then no larger than the operand or the result.
+  std::vector<std::size_t> axes;
+  for (const bool shrinks : {true, false})
+    for (std::size_t axis = data.rank(); axis-- > 0;)
+      if ((result.extent(axis) < data.extent(axis)) == shrinks && (pads.before[axis] != 0 || pads.after[axis] != 0))
+        axes.push_back(axis);
   HostTensor done = data;
-  for (std::size_t axis = data.rank(); axis-- > 0;) {
-    if (pads.before[axis] == 0 && pads.after[axis] == 0) continue;
+  for (const std::size_t axis : axes) {
     Extents extents = done.extents();
     extents[axis] = result.extent(axis);
     HostTensor next(data.dtype(), std::move(extents), e.memory());

@@ -66,7 +66,7 @@ double lowest(DType dtype) {
 
 /// The index of an element of an image, with the axes in the order that storage_order says.
 std::int64_t stored_index(const WindowGeometry& g, std::int64_t index, bool column_major) {
-  if (!column_major) return index;
+  if (!column_major || g.in_size() == 0) return index;  // windows of padding alone have no element
   std::int64_t size = g.in_size(), result = 0;
   for (std::size_t axis = g.rank(); axis-- > 0;) {
     size /= g.in[axis];

@@ -19,9 +19,14 @@ double rounded_to(DType dtype, double value) {
 }
 
 /// Each entry along `axis` as often as a block is long.
-HostTensor repeated(const HostTensor& tensor, std::size_t axis, std::int64_t block, const Extents& extents,
-                    Memory& memory) {
-  HostTensor result(tensor.dtype(), extents, memory);
+HostTensor repeated(Evaluation& e, const HostTensor& tensor, std::size_t axis, std::int64_t block,
+                    const Extents& extents) {
+  Extents blocked = extents;
+  blocked[axis] = extents[axis] / block + (extents[axis] % block != 0 ? 1 : 0);
+  if (tensor.extents() != blocked)
+    e.fail("[{}] in blocks of {} along axis {} has [{}] of them, not [{}]", fmt::join(extents, ", "), block, axis,
+           fmt::join(blocked, ", "), fmt::join(tensor.extents(), ", "));
+  HostTensor result(tensor.dtype(), extents, e.memory());
   const auto inner = static_cast<std::size_t>(strides_of(extents)[axis]);
   const auto along = static_cast<std::size_t>(extents[axis]), blocks = static_cast<std::size_t>(tensor.extent(axis));
   if (result.size() == 0) return result;
@@ -42,7 +47,7 @@ HostTensor stretched(Evaluation& e, const HostTensor& tensor) {
   if (axis < 0) axis += rank;
   const auto along = static_cast<std::size_t>(axis);
   if (const std::int64_t block = e.in().int_attribute("block_size", 0); block > 0 && tensor.rank() == data.size())
-    return repeated(tensor, along, block, data, e.memory());
+    return repeated(e, tensor, along, block, data);
   Extents extents(data.size() - along, 1);
   extents.front() = tensor.extent(0);
   return tensor.reshaped(std::move(extents));

@@ -231,7 +231,9 @@ HostTensor magnitudes(const HostTensor& tensor, Memory& memory) {
   return result;
 }
 
-void resize_axes(Evaluation& e, const std::vector<ResizedAxis>& axes, const Method& method) {
+void resize_axes(Evaluation& e, std::vector<ResizedAxis> axes, const Method& method) {
+  // What lies between is then no larger than the operand or the result.
+  std::ranges::stable_partition(axes, [](const ResizedAxis& axis) { return axis.target < axis.extent; });
   const HostTensor& data = e.operand(0);
   Extents extents = data.extents();
   for (const ResizedAxis& axis : axes) extents[axis.axis] = axis.target;
@@ -288,6 +290,7 @@ std::vector<ResizedAxis> sized_axes(Evaluation& e, const std::vector<std::size_t
   std::vector<ResizedAxis> resized;
   std::optional<double> common;
   const std::string_view policy = e.in().string_attribute("keep_aspect_ratio_policy", "stretch");
+  if (sizes.size() != axes.size()) e.fail("{} sizes for {} axes", sizes.size(), axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
     ResizedAxis axis;
     axis.axis = axes[i];
@@ -348,7 +351,7 @@ void resize(Evaluation& e) {
     resized[i].begin = region[i];
     resized[i].end = region[axes.size() + i];
   }
-  resize_axes(e, resized, method);
+  resize_axes(e, std::move(resized), method);
 }
 
 /// Resize of opset 10 and Upsample say nothing of positions: asymmetric ones, and the nearest element is the one
@@ -361,7 +364,7 @@ void resize_by_scales(Evaluation& e, const std::vector<double>& scales) {
   method.rounding = "outward";
   std::vector<ResizedAxis> axes;
   for (std::size_t axis = 0; axis < scales.size(); ++axis) axes.push_back(scaled_axis(e, axis, scales[axis], 1));
-  resize_axes(e, axes, method);
+  resize_axes(e, std::move(axes), method);
 }
 
 void resize_10(Evaluation& e) { resize_by_scales(e, e.numbers(1)); }

@@ -124,7 +124,8 @@ Extents joined_extents(Evaluation& e, const std::vector<HostValue>& elements, st
     if (!fits)
       e.fail("{} [{}] and {} [{}] cannot be joined", to_text(first.dtype()), fmt::join(first.extents(), ", "),
              to_text(tensor.dtype()), fmt::join(tensor.extents(), ", "));
-    if (!stacks) extents[axis] += tensor.extent(axis);
+    if (!stacks && __builtin_add_overflow(extents[axis], tensor.extent(axis), &extents[axis]))
+      e.fail("axis {} has more elements in all than int64 holds", axis);
   }
   if (stacks)
     extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(elements.size()));

@@ -4,6 +4,7 @@
 #include <cwctype>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -116,7 +117,7 @@ void string_normalizer(Evaluation& e) {
   const HostTensor& words = e.operand(0);
   const std::string_view action = e.in().string_attribute("case_change_action", "NONE");
   const bool is_case_sensitive = e.in().int_attribute("is_case_sensitive", 0) != 0;
-  const CaseMapping mapping;
+  static const CaseMapping mapping;
   std::pmr::memory_resource* const memory = e.memory().resource();
   std::pmr::set<std::pmr::string, std::less<>> stopwords(memory);
   if (const Attribute* const given = e.in().attribute("stopwords"))
@@ -200,20 +201,21 @@ void string_split(Evaluation& e) {
   }
 }
 
-/// The compiled pattern, kept until another one is asked for: compiling takes as long as thousands of matches, and
-/// nodes in loops and functions have the same one each time.
+/// The compiled pattern. The last few are kept: compiling takes as long as thousands of matches, and nodes in loops and
+/// functions have the same ones each time.
 const re2::RE2& compiled(std::string_view pattern) {
   // RE2 takes 8 MiB unless told, and several times as much while it compiles.
-  constexpr std::int64_t kMostMemory = std::int64_t{2} << 20;
-  thread_local std::unique_ptr<const re2::RE2> last;
+  constexpr std::int64_t kMostMemory = std::int64_t{512} << 10;
+  constexpr std::size_t kMostKept = 8;
+  thread_local std::deque<re2::RE2> kept;
   const re2::StringPiece text(pattern.data(), pattern.size());
-  if (last == nullptr || re2::StringPiece(last->pattern()) != text) {
-    re2::RE2::Options options;
-    options.set_log_errors(false);
-    options.set_max_mem(kMostMemory);
-    last = std::make_unique<const re2::RE2>(text, options);
-  }
-  return *last;
+  for (const re2::RE2& each : kept)
+    if (re2::StringPiece(each.pattern()) == text) return each;
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMostMemory);
+  if (kept.size() == kMostKept) kept.pop_front();
+  return kept.emplace_back(text, options);
 }
 
 void regex_full_match(Evaluation& e) {

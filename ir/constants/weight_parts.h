@@ -5,7 +5,7 @@
 
 #include "base/file_bytes.h"
 
-namespace tensorlint::onnx {
+namespace tensorlint {
 
 /// Lets go of what has been read of weights, part by part: they may be larger than memory. `mapping`: of the file; null
 /// where it was read as a whole.
@@ -34,4 +34,4 @@ class WeightParts {
   const FileBytes* mapping_;
 };
 
-}  // namespace tensorlint::onnx
+}  // namespace tensorlint

@@ -1,4 +1,4 @@
-#include "ir/readers/onnx/sparse_check.h"
+#include "ir/constants/sparse_check.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,10 @@
 
 #include "base/checked.h"
 #include "ir/constants/varint.h"
-#include "ir/readers/onnx/weight_parts.h"
+#include "ir/constants/weight_parts.h"
+#include "ir/types/dtype.h"
 
-namespace tensorlint::onnx {
+namespace tensorlint {
 namespace {
 
 /// Number of elements of the dense tensor; nullopt where a dim is negative, or on overflow.
@@ -118,4 +119,4 @@ std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_
   return std::nullopt;
 }
 
-}  // namespace tensorlint::onnx
+}  // namespace tensorlint
