@@ -45,9 +45,12 @@ inline bool is_real(DType dtype) { return runtime::is_float(dtype) || runtime::i
 
 /// Distance of the format's numbers around `x`: of subnormal ones that of the smallest normal number.
 inline double ulp_of(const FloatFormat& format, double x) {
-  if (!std::isfinite(x)) return 0;
-  const int exponent = x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);
-  return std::ldexp(1.0, exponent - format.digits + 1);
+  constexpr int kBias = 1023, kMantissa = 52, kInfinite = 0x7ff;  // of float64
+  const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> kMantissa & kInfinite);
+  if (biased == kInfinite) return 0;
+  const int power = std::max(biased - kBias, format.least_exponent) - format.digits + 1;
+  if (power <= -kBias) return std::ldexp(1.0, power);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(power + kBias) << kMantissa);
 }
 
 /// float32 numbers with 10 bits after the point, as tensor cores read them: to nearest even, to nearest away from zero

@@ -205,8 +205,9 @@ double NodeReference::terms_of(NodeId node, const Inputs& inputs) {
   return longest;
 }
 
-double NodeReference::own_error(const Rounding& rounding, double steps, const FloatFormat& format,
-                                const FloatFormat& working, double value, double amplitude) const {
+double NodeReference::own_error(const Rounding& rounding, const Contract::FunctionError& function, double steps,
+                                const FloatFormat& format, const FloatFormat& working, double value,
+                                double amplitude) const {
   const double roundoff = roundoff_of(working);
   const double underflow = kFurtherSteps * ulp_of(working, 0) / 2;  // of steps whose results are subnormal
   switch (rounding.kind) {
@@ -216,10 +217,8 @@ double NodeReference::own_error(const Rounding& rounding, double steps, const Fl
       return 0;
     case Rounding::Kind::kRounded:
       return std::max(contract_.operation_ulps - 0.5, 0.0) * ulp_of(format, value);
-    case Rounding::Kind::kFunction: {
-      const Contract::FunctionError function = contract_.function(rounding.function);
+    case Rounding::Kind::kFunction:
       return function.ulps * ulp_of(working, value) + function.absolute * roundoff;
-    }
     case Rounding::Kind::kAccumulates:
       return 2 * steps * roundoff * std::fabs(amplitude) + underflow;
     case Rounding::Kind::kComposite:
@@ -239,6 +238,7 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
     hold(node, inputs, {.in_float64 = in_float64});
   }
   const std::span<const ValueId> names = model_.results(model_.node(node));
+  const Contract::FunctionError function = contract_.function(rounding.function);
   const bool may_lose_nan = contract_.nan_losing.contains(model_.text(model_.op(model_.node(node)).name));
   for (std::size_t r = 0; r < results.size(); ++r) {
     Expected& result = results[r];
@@ -261,7 +261,7 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
       const bool is_lost = may_lose_nan && std::isnan(y[i]);
       own[i] = is_lost || is_unknown  ? HUGE_VAL
                : !std::isfinite(y[i]) ? 0
-                                      : own_error(rounding, steps, format, working, y[i], amplitude);
+                                      : own_error(rounding, function, steps, format, working, y[i], amplitude);
     }
     const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
     // Elements that share a sum share its error: that of a variance, which cancellation enlarges, or of small terms
@@ -273,7 +273,6 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
     // a factor, are rounded.
     if (options.accumulates_in) result.systematic = 2 * roundoff;
     if (rounding.kind == Rounding::Kind::kFunction) {
-      const Contract::FunctionError function = contract_.function(rounding.function);
       double squares = 0;
       for (std::size_t i = 0; i < value.size(); ++i) squares += std::isfinite(y[i]) ? y[i] * y[i] : 0;
       const double size = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(value.size(), 1)));
@@ -482,6 +481,7 @@ std::vector<ValueId> NodeReference::float32_factors(NodeId node) const {
 void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
   if (!inner_) return;
   const Rounding rounding = rounding_of(node);
+  const Contract::FunctionError function = contract_.function(rounding.function);
   const std::span<const ValueId> names = model_.results(model_.node(node));
   for (std::size_t r = 0; r < results.size() && r < names.size(); ++r) {
     // What is moved is not stored anew.
@@ -502,7 +502,7 @@ void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
     std::ranges::transform(y, amounts.as_mutable<double>().begin(), [&](double x) {
       const double amplitude = std::max(std::fabs(x), size);
       const double factors = is_tf32 ? 2 * kTf32Roundoff * amplitude : 0;
-      const double own = own_error(rounding, inner_->steps, format, working, x, amplitude) + 4 * factors;
+      const double own = own_error(rounding, function, inner_->steps, format, working, x, amplitude) + 4 * factors;
       const double amount = inner_->stretch * (own / 4 + roundings * ulp_of(format, x) / 2);
       return std::isfinite(amount) ? amount : 0;
     });

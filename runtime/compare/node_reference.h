@@ -117,9 +117,10 @@ class NodeReference {
   /// Lets each element be off by 1 in some of the replicas.
   void step_off(NodeId node, Expected& result);
   DType working_dtype(DType dtype, const ReferenceOptions& options) const;
-  /// The bound of an element's error in steps of this size, but for storing it.
-  double own_error(const runtime::Rounding& rounding, double steps, const FloatFormat& format,
-                   const FloatFormat& working, double value, double amplitude) const;
+  /// The bound of an element's error in steps of this size, but for storing it. `function`: what the contract says of
+  /// the operator, looked up once for all elements.
+  double own_error(const runtime::Rounding& rounding, const Contract::FunctionError& function, double steps,
+                   const FloatFormat& format, const FloatFormat& working, double value, double amplitude) const;
 
   /// While replicas are computed: what nodes in the bodies of one round by.
   struct InnerNoise {
