@@ -68,7 +68,9 @@ int learn(const std::string& path, const CompareOptions& options, Known& known) 
   };
   if (!options.force) return refuse_errors(path, options.settings, use);
   if (const auto settings = Settings::make(options.settings); !settings) return refuse(settings.error().message);
-  if (const Result<Model> model = load_model(path)) use({*model});
+  const Result<Model> model = load_model(path);
+  if (!model) return refuse(fmt::format("{}: {}", path, model.error().message));
+  use({*model});
   return kExitClean;
 }
 

@@ -29,9 +29,10 @@ struct PlaceOptions {
 };
 
 std::string copies_text(const dataflow::Analysis& analysis, const placement::RuntimeCost& cost) {
-  if (!cost.unknown.empty()) return "copies not counted: " + cost.unknown;
+  constexpr std::size_t kMostOfText = 400;
+  if (!cost.unknown.empty()) return "copies not counted: " + escape_for_display(cost.unknown, kMostOfText);
   const placement::CopyCost& most = cost.dearest(analysis.facts()).cost;
-  const std::string bytes = rules::bytes_text(analysis, most.bytes);
+  const std::string bytes = escape_for_display(rules::bytes_text(analysis, most.bytes), kMostOfText);
   return fmt::format("{} a run, {}", counted(most.copies, "copy", "copies"),
                      bytes.empty() ? "of unknown sizes" : bytes + " bytes");
 }

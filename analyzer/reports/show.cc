@@ -179,6 +179,7 @@ class ShowPrinter {
     fmt::format_to(std::back_inserter(out_), "{}{}\n", is_begun_ ? "\n" : "",
                    escape_for_display(model_.graph_path(id)));
     is_begun_ = true;
+    write_large();
     if (!filter_.any()) {
       for (const ValueId value : graph.inputs)
         if (value != ValueId::kAbsent) add_value(value, "  input ");
@@ -187,7 +188,12 @@ class ShowPrinter {
     for (const NodeId node : nodes) add_node(node);
   }
 
+  void write_large() {
+    if (out_.size() >= kPart) write_(out_), out_.clear();
+  }
+
   void add_node(NodeId id) {
+    write_large();
     const Node& node = model_.node(id);
     const std::string label = escape_for_display(model_.label(id));
     fmt::format_to(
@@ -238,7 +244,7 @@ class ShowPrinter {
   }
 
   void add_value(ValueId value, std::string_view indent) {
-    if (out_.size() >= kPart) write_(out_), out_.clear();
+    write_large();
     std::size_t named = names_.symbols().size();
     fmt::format_to(std::back_inserter(out_), "{}{}: ", indent, escape_for_display(model_.name_of(value)));
     add_type(value);

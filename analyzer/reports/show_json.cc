@@ -291,7 +291,9 @@ class NodePrinter {
 
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
 bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
-  const auto is_visited = [&](NodeId node) { return analysis.is_visited(node); };
+  const auto is_visited = [&](NodeId node) {
+    return analysis.is_visited(node) || analysis.gap(node) != dataflow::Gap::kNone;
+  };
   return graph.nodes.empty() || std::any_of(graph.nodes.begin(), graph.nodes.end(), is_visited);
 }
 

@@ -250,7 +250,8 @@ std::string why_text(const WhySources& from, ValueId value) {
       text += fmt::format("  it fails: {}\n", findings::violation_text(analysis, violation));
     if (counts_declaration(analysis, current))
       text += "  the model declares its type, which is used where the operands determine nothing\n";
-    if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
+    if (!analysis.is_visited(self.producer) && analysis.gap(self.producer) == dataflow::Gap::kNone)
+      text += "  no execution reaches that node\n";
     if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty())
       text += fmt::format("  not known more precisely: {}\n", reason);
     const auto enqueue = [&](ValueId id) {

@@ -22,6 +22,8 @@ bool is_discrete(const Operand& operand) {
 bool takes(const NodeCall& call, ValueId value, DType dtype) {
   const OpSchema* schema = call.op().schema;
   if (schema == nullptr || schema->inputs.empty()) return true;
+  constexpr std::uint64_t kOperandsOfStep = 8;
+  call.analysis().facts().meter().charge(call.operand_count() / kOperandsOfStep);
   for (std::size_t i = 0; i < call.operand_count(); ++i) {
     if (call.operand(i).value() != value) continue;
     const FormalParameter& formal = schema->inputs[std::min(i, schema->inputs.size() - 1)];
@@ -58,7 +60,7 @@ std::optional<CastFix> cast_to_float(const ViolationCase& violation) {
     if (is_discrete(operand)) discrete = operand;
   if (!discrete) return std::nullopt;
   const NodeCall call = violation.call();
-  for (std::size_t i = 0; i < call.operand_count(); ++i)
+  for (std::size_t i = 0; i < call.operand_count() && !call.analysis().facts().meter().is_spent(); ++i)
     if (const auto dtype = float_of(call.operand(i)); dtype && takes(call, discrete->value(), *dtype))
       return CastFix{*discrete, *dtype};
   return std::nullopt;

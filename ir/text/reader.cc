@@ -60,6 +60,11 @@ Result<Model> read_onnx_text_file(const std::string& path) {
     text.append(block, static_cast<std::size_t>(count));
     if (text.size() > kMaxTextBytes) return Error{"the file grew beyond 1 GiB while it was read", {}};
   }
+  struct stat after{};
+  if (::fstat(file.number(), &after) != 0) return failed(errno);
+  if (text.size() != static_cast<std::size_t>(status.st_size) || after.st_size != status.st_size ||
+      after.st_mtim.tv_sec != status.st_mtim.tv_sec || after.st_mtim.tv_nsec != status.st_mtim.tv_nsec)
+    return Error{"the file changed while it was read", {}};
   return read_onnx_text(text, path);
 }
 

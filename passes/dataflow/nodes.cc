@@ -57,7 +57,6 @@ bool has_graphs(const Attribute& attribute) { return attribute.graph != GraphId:
 void Solver::visit_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  if (!speculative_ && !is_provisional()) out_.visited_[id] = true;
   Frame& frame = this->frame();
   frame.operands.clear();
   frame.taints.clear();
@@ -85,6 +84,8 @@ void Solver::visit_node(NodeId id) {
     give_up(id, Gap::kBudget);
     return;
   }
+  // Of a node that is given up nobody knows whether it has the operands that it needs.
+  if (!speculative_ && !is_provisional()) out_.visited_[id] = true;
   Application call{.domain = model_.text(op.domain),
                    .name = model_.text(op.name),
                    .opset = op.opset,

@@ -167,8 +167,10 @@ bool varies(const Analysis& analysis, ValueId value, int& steps) {
   // A large number is a mask.
   constexpr double kMask = 1e3;
   bool any = false;
+  constexpr std::uint64_t kOperandsOfStep = 4;
+  analysis.facts().meter().charge(call.operand_count() / kOperandsOfStep);
   for (std::size_t i = 0; i < call.operand_count(); ++i) {
-    if (steps < 0) return false;
+    if (steps < 0 || analysis.facts().meter().is_spent()) return false;
     if (!call.has(i)) continue;
     const Range& range = call.fact(i).range;
     if (varies(analysis, call.operand(i), steps)) {

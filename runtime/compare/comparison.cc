@@ -633,7 +633,7 @@ class Walk {
   static constexpr std::size_t kMostRetried = 64, kMostRetriedInAll = 4096;  ///< nodes before a bug; of all bugs
   /// Nodes that compute much are computed again for the first bugs alone: each time with many replicas.
   static constexpr std::uint64_t kMostWorkOfSmall = 4 * runtime::InterpreterOptions::kWorkOfNode;
-  static constexpr std::size_t kMostRetriedOfLarge = 16;
+  static constexpr std::size_t kMostRetriedOfLarge = 8;
   std::size_t retried_ = 0;
   std::map<NodeId, std::size_t> retried_of_;
   std::size_t examined_ = 0;  ///< results of nodes with many, whenever one of them was examined

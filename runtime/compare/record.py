@@ -19,9 +19,15 @@ records what has a name in the model. `torch.onnx.export(module, args, dynamo=Tr
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
+import errno
+import io
 import math
 import os
+import re
+import stat
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -135,6 +141,15 @@ def say_traceback(kind: type[BaseException], error: BaseException, trace: Traceb
         say(line, to_errors=True)
 
 
+def content_of(path: Path) -> bytes:
+    """Without waiting for what is no regular file, whose content may have no end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read()
+
+
 def parsed_model(path: Path, read: Callable[[], T]) -> T:
     try:
         return read()
@@ -145,7 +160,7 @@ def parsed_model(path: Path, read: Callable[[], T]) -> T:
 def read_model(path: Path) -> bytes:
     """Its names are UTF-8: the engine has no others."""
     try:
-        model = path.read_bytes()
+        model = content_of(path)
     except OSError as error:
         refuse(f"the model {quoted(path)} cannot be read: {error.strerror}")
     parsed_model(path, lambda: [node_results(model), names_in(model, GRAPH_INPUT, VALUE_NAME), names_in(model, GRAPH_OUTPUT, VALUE_NAME)])
@@ -153,14 +168,16 @@ def read_model(path: Path) -> bytes:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Errors: more than the ten bytes that 64 bits take."""
     value = shift = 0
-    while True:
+    while shift < 70:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
         shift += 7
+    raise ValueError("not an ONNX model")
 
 
 def fields(data: memoryview, numbers: list[tuple[int, int]] | None = None) -> Iterator[tuple[int, memoryview]]:
@@ -220,7 +237,7 @@ def varints(data: memoryview) -> list[int]:
 def tensor_in(path: Path) -> np.ndarray:
     """The elements of an onnx.TensorProto; of bfloat16 ones their bits."""
     numbers: list[tuple[int, int]] = []
-    parts = list(fields(memoryview(path.read_bytes()), numbers))
+    parts = list(fields(memoryview(content_of(path)), numbers))
     dims = [number for field, number in numbers if field == TENSOR_DIM] + [dim for field, part in parts if field == TENSOR_DIM for dim in varints(part)]
     code = next((number for field, number in numbers if field == TENSOR_DTYPE), 0)
     if code not in TENSOR_KINDS or (TENSOR_LOCATION, 1) in numbers:
@@ -314,6 +331,22 @@ def chosen_providers(names: str) -> list[str]:
     return providers
 
 
+@contextlib.contextmanager
+def removed_file(folder: Path) -> Iterator[Any]:
+    """A temporary file that is gone afterwards, also where a signal ends this process, as a limit of time does: another
+    one waits for that."""
+    remove = "import os, sys; sys.stdin.read(); os.path.exists(sys.argv[1]) and os.unlink(sys.argv[1])"
+    with tempfile.NamedTemporaryFile(suffix=".onnx", dir=folder, delete=False) as file:
+        command = [sys.executable, "-I", "-S", "-c", remove, file.name]
+        try:
+            remover = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+        with remover:  # it ends with its input
+            yield file
+
+
 class Runner:
     def __init__(self, path: Path, providers: list[str], level: str, threads: int) -> None:
         import onnxruntime as ort
@@ -357,12 +390,10 @@ class Runner:
         if not self.has_locations:
             return ort.InferenceSession(model, options, providers=self.providers, enable_fallback=0)
         # Of a model in memory it would look for external data in the current folder.
-        with tempfile.NamedTemporaryFile(suffix=".onnx", dir=self.path.parent, delete=False) as file:
+        with removed_file(self.path.parent) as file:
             file.write(model)
-        try:
+            file.flush()
             return ort.InferenceSession(file.name, options, providers=self.providers, enable_fallback=0)
-        finally:
-            os.unlink(file.name)
 
     def kinds(self, names: list[str]) -> dict[str, str]:
         return {each.name: each.type for each in self.session(names).get_outputs()}
@@ -435,23 +466,32 @@ class Shards:
             say(f"not recorded: {listed(sorted(self.left_out))}: {why}")
 
 
+def numbered_inputs(folder: Path, most: int) -> list[Path]:
+    """The first file of each number below `most`, by number."""
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if named := re.fullmatch(r"input_(0|[1-9][0-9]{0,8})\.[np][pb].*", path.name):
+            found.setdefault(int(named[1]), path)
+    return [found[i] for i in sorted(found) if i < most]
+
+
 def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, np.ndarray]:
     """Of NAME=FILE and of folders with `input_0.pb`, `input_1.npy`, ... in the order of `names`."""
     inputs: dict[str, np.ndarray] = {}
 
     def take(name: str, path: Path) -> None:
         try:
-            inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(path, allow_pickle=False)
+            inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(io.BytesIO(content_of(path)), allow_pickle=False)
         except OSError as error:
             refuse(f"{quoted(path)} cannot be read: {error.strerror}")
-        except (ValueError, IndexError, EOFError):
+        except Exception:  # parsers of the standard library, which read headers, raise errors of many classes
             refuse(f"{quoted(path)} is not a {'tensor message of ONNX' if path.suffix == '.pb' else '.npy file'} with numbers")
         if not isinstance(inputs[name], np.ndarray):
             refuse(f"{quoted(path)} has several arrays: give the input {quoted(name)} a .npy file")
 
     for given in arguments.inputs:
         if Path(given).is_dir():
-            files = [found[0] for i in range(len(names) + 1) if (found := sorted(Path(given).glob(f"input_{i}.[np][pb]*")))]
+            files = numbered_inputs(Path(given), len(names) + 1)
             if not files or len(files) > len(names):
                 refuse(f"{quoted(given)} has {len(files)} inputs, the model {len(names)}")
             for name, path in zip(names, files, strict=False):

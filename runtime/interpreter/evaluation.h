@@ -74,6 +74,13 @@ class Evaluation {
   void mark_random() { is_random_ = true; }
   bool is_random() const { return is_random_; }
 
+  /// Work that operands and results do not show, as InterpreterOptions::work_limit counts it; before it is done. Throws
+  /// RunFault where a limit would be passed.
+  void charge(double steps) {
+    if (charge_) charge_(steps < 0x1p62 ? static_cast<std::uint64_t>(steps) : std::uint64_t{1} << 62);
+  }
+  void set_charge(std::function<void(std::uint64_t)> charge) { charge_ = std::move(charge); }
+
   void set_purpose(Purpose purpose) { purpose_ = purpose; }
   /// The results are to be amplitudes; of an evaluator that says that it gives them (Rounding::with_amplitude).
   bool asks_amplitude() const { return purpose_ == Purpose::kAmplitude; }
@@ -156,6 +163,7 @@ class Evaluation {
   std::span<HostValue> results_;
   Memory& memory_;
   RunGraph run_graph_;
+  std::function<void(std::uint64_t)> charge_;
   std::uint64_t seed_;
   Purpose purpose_ = Purpose::kValue;
   bool is_random_ = false;

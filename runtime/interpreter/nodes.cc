@@ -147,8 +147,15 @@ void check_room(Evaluation& e, std::span<const ValueId> names) {
   }
 }
 
+/// A text counts a part of its bytes as well.
 std::uint64_t elements_of(const HostValue& value) {
-  if (value.is_tensor()) return value.tensor().size();
+  constexpr std::uint64_t kBytesOfElement = 8;
+  if (value.is_tensor()) {
+    std::uint64_t bytes = 0;
+    if (value.dtype() == DType::kString)
+      for (const auto& text : value.tensor().strings()) bytes += text.size();
+    return value.tensor().size() + bytes / kBytesOfElement;
+  }
   std::uint64_t elements = 0;
   if (!value.is_absent())
     for (const HostValue& element : value.elements()) elements += 1 + elements_of(element);
@@ -340,7 +347,13 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
   }
-  if (work_->is_counted()) work_->take(inferred_[id].work = work_of(evaluation));
+  if (work_->is_counted()) {
+    work_->take(inferred_[id].work = work_of(evaluation));
+    evaluation.set_charge([&](std::uint64_t work) {
+      work_->take(work);
+      inferred_[id].work += work;
+    });
+  }
   if (!allocates_empty(evaluation)) {
     if (std::ranges::any_of(operands, is_empty_tensor)) {
       check_room(evaluation, model_.results(model_.node(id)));

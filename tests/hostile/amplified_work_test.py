@@ -1,13 +1,16 @@
 """Small models and recordings of which a run or a comparison made much more than they hold: in what lies between, for noise, or again and again."""
 
+import os
 import pathlib
+import signal
 import struct
+import subprocess
 import tempfile
 import unittest
 import zlib
 
 import wire
-from hostile_test import CLEAN, UNREADABLE, run, simple
+from hostile_test import BINARY, CLEAN, UNREADABLE, run, simple
 
 HEAD = '<ir_version: 10, opset_import: ["": 21, "l": 1, "ai.onnx.preview": 1]>\n'
 LITTLE = 64 << 20
@@ -19,6 +22,17 @@ def npy(dtype, shape, data):
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+def offset_in(pid, path):
+    """How far a process has read a file; nothing where it has not opened it."""
+    try:
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            if os.readlink(f"/proc/{pid}/fd/{number}") == str(path):
+                return int(pathlib.Path(f"/proc/{pid}/fdinfo/{number}").read_text().split()[1])
+    except OSError:
+        pass
+    return None
 
 
 class AmplifiedWorkTest(unittest.TestCase):
@@ -37,10 +51,10 @@ class AmplifiedWorkTest(unittest.TestCase):
         self.assertLess(result.memory, memory)
         return result.output.decode() + result.errors.decode()
 
-    def compared(self, graph, codes, **recorded):
+    def compared(self, graph, codes, memory=LITTLE, **recorded):
         for name, (dtype, shape, data) in recorded.items():
             (self.folder / "r" / f"{name}.npy").write_bytes(npy(dtype, shape, data))
-        return self.kept(graph, "--against", self.folder / "r", codes=codes, command="compare")
+        return self.kept(graph, "--against", self.folder / "r", codes=codes, command="compare", memory=memory)
 
     # ---- what lies between
 
@@ -83,6 +97,14 @@ class AmplifiedWorkTest(unittest.TestCase):
         graph = f"""g (float x) => (float y) <bool go = {{1}}, float tiny = {{1e-9}}, int64 n = {{1000000}}> {{
           y = Loop <body = b (int64 i, bool c, float a) => (bool d, float o) {{ o = Add (a, tiny) e = Equal (o, a) d = Not (e) {work} }}> (n, go, x) }}"""
         self.compared(graph, (CLEAN, FOUND), x=("<f4", "()", struct.pack("<f", 1)), y=("<f4", "()", struct.pack("<f", 1)))
+
+    def test_branches_that_noise_takes_and_that_cost_much(self):
+        """Work of operators that neither operands nor results show."""
+        body = """r = Constant <value = float[1,4] {0, 0, 1, 1}> () k = Constant <value_ints = [0]> () m = Constant <value = float[1,1,1,1] {1}> ()
+          p = RoiAlign <output_height = 1, output_width = 1, sampling_ratio = 1000> (m, r, k) q = ReduceSum <keepdims = 0> (p) o = Add (a, q)"""
+        graph = f"""g (float x) => (float z) <int64 n = {{100000}}> {{
+          v = Exp (x) w = Exp (x) e = Equal (v, w) go = Not (e) z = Loop <body = b (int64 i, bool c, float a) => (bool d, float o) {{ d = Identity (c) {body} }}> (n, go, x) }}"""
+        self.compared(graph, (CLEAN, FOUND), memory=128 << 20, x=("<f4", "()", struct.pack("<f", 1)), z=("<f4", "()", struct.pack("<f", 1)))
 
     # ---- again and again
 
@@ -143,6 +165,81 @@ class AmplifiedWorkTest(unittest.TestCase):
         nodes = " ".join(f"t{k} = Add (x, x) r{k} = ReduceMax <keepdims = 0> (t{k}, a)" for k in range(60))
         graph = f"g (float[1000000] x) => (float z) <int64[1] a = {{0}}> {{ {nodes} z = Max ({', '.join(f'r{k}' for k in range(60))}) }}"
         self.kept(graph, "--seed", "1", "--device", "emulated:0", "--memory-limit", "20000000", codes=(CLEAN, UNREADABLE), memory=400 << 20, seconds=60)
+
+    # ---- in checks
+
+    def test_nodes_without_results_behind_a_spent_allowance(self):
+        """Nobody knows whether they have what they need: rules have nothing to say of them."""
+        deep = 16
+        functions = f'<domain: "l", opset_import: ["": 15, "l": 1]> F0 (s, x) => (o) {{ o = Max ({", ".join(["s"] * 300)}) }}\n'
+        for k in range(1, deep):
+            functions += f'''<domain: "l", opset_import: ["": 15, "l": 1]> F{k} (s, x) => (o) {{ c = Constant <value_int = {2**k}> ()
+              a = l.F{k - 1} (s, x) t = Add (s, c) b = l.F{k - 1} (t, x) o = Add (a, b) }}\n'''
+        for many in (0, 10, 64, 100, 200):
+            before = " ".join(f"w{k} = Abs (x)" for k in range(many))
+            last = f'''<domain: "l", opset_import: ["": 15, "l": 1]> G (s, x) => (z) {{ m = Constant <value = bool {{1}}> () r = Constant <value_float = 0.5> ()
+              z = l.F{deep - 1} (s, x) {before} = Dropout (x, r, m) }}\n'''
+            self.model.write_text(f'<ir_version: 10, opset_import: ["": 15, "l": 1]>\ng (float[4,10] x) => (float[4,10] y) <int64 one = {{1}}> {{ y = Relu (x) z = l.G (one, x) }}\n{functions}{last}')
+            result = run(["check", self.model])
+            self.assertIn(result.code, (CLEAN, FOUND), result.errors[:300])
+
+    def test_operands_that_are_left_out_and_asked_for_again(self):
+        asked = " ".join(f"y{k} = Gather (t, i)" for k in range(1800))
+        text = f"""<ir_version: 10, opset_import: ["": 13]>
+g (float[4,10] x, float[3] t) => (float[480,1] y0) <float[4,10] w> {{ w = Sum (x{"," * 24_000}x) p = Concat <axis = 0> ({",".join(["w"] * 120)}) i = ArgMax <axis = 1> (p) {asked} }}"""
+        self.model.write_text(text)
+        self.assertLess(len(text), 1 << 16)
+        result = run(["check", self.model])
+        self.assertIn(result.code, (CLEAN, FOUND), result.errors[:300])
+        self.assertLess(result.cpu, 1)
+
+    def test_what_place_says_of_copies(self):
+        evil = "N\x1b]0;pwned\x07\x1b[31m\u202e"
+        axis = wire.data(2, wire.data(1, wire.data(2, evil)))  # dim_param, in a dim, in a shape
+        value = wire.data(1, "x") + wire.data(2, wire.data(1, wire.number(1, wire.FLOAT) + axis))
+        path = self.folder / "m.onnx"
+        path.write_bytes(simple([wire.node("Sinh", ["x"], ["a"]), wire.node("Relu", ["a"], ["y"])], inputs=[value]))
+        result = run(["place", path, "--provider", "cuda", "-o", self.folder / "placed.onnx"])
+        self.assertEqual([byte for byte in result.output.decode() if byte != "\n" and not byte.isprintable()], [], result.output)
+        self.assertIn(result.code, (CLEAN, FOUND), result.errors[:300])
+
+    def test_nodes_that_give_nothing_are_shown_piece_by_piece(self):
+        with open(self.model, "w") as file:
+            file.write('<ir_version: 10, opset_import: ["": 21]>\ng (float x) => () {\n')
+            file.writelines("=A(x)\n" * 1000 for _ in range(600))
+            file.write("}\n")
+        checked, shown = run(["check", "-q", self.model]), run(["show", self.model])
+        self.assertEqual(shown.code, CLEAN, shown.errors[:300])
+        self.assertGreater(len(shown.output), 8 << 20)
+        self.assertLess(shown.memory, checked.memory + (6 << 20))
+
+    def test_a_text_that_changes_while_it_is_read(self):
+        with open(self.model, "w") as file:  # piece by piece: what this process holds counts as memory of those that it starts
+            file.write('<ir_version: 10, opset_import: ["": 21]>\ng (float x) => (y) { y = Neg (x) }\n')
+            file.writelines("# more\n" * 1000 for _ in range(9_000))
+        size = self.model.stat().st_size
+        tried = 0
+        for _ in range(20):
+            process = subprocess.Popen([BINARY, "check", self.model], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            while process.poll() is None:
+                at = offset_in(process.pid, self.model)
+                if at is not None and 0 < at < size:
+                    os.kill(process.pid, signal.SIGSTOP)
+                    stopped_at = offset_in(process.pid, self.model)
+                    with open(self.model, "a") as file:
+                        file.write("#\n")
+                    os.kill(process.pid, signal.SIGCONT)
+                    output, _ = process.communicate(timeout=60)
+                    if stopped_at is not None and stopped_at < size:
+                        self.assertEqual(process.returncode, UNREADABLE, output)
+                        self.assertIn(b"changed while it was read", output)
+                        tried += 1
+                    break
+            process.communicate()
+            size = self.model.stat().st_size
+            if tried:
+                return
+        self.skipTest("the file was read before it could be changed")
 
     # ---- in models
 

@@ -227,6 +227,25 @@ class HostileRunTest(unittest.TestCase):
             result = self.outcome(f"g () => (y) {{ s = Constant <value = float[4,{blocks}] {{{scale}}}> () {quantized} }}", "--force")
             self.assertEqual(result.returncode, code, result.stderr)
 
+    def test_bounds_that_are_no_numbers(self) -> None:
+        for operands, made in (("x, , m", "5"), ("x, m", "-5"), ("x, m, m", "1")):
+            clip = f"z = Constant <value_float = -1.0> () m = Sqrt (z) x = Constant <value_float = {made}.0> () y = Clip ({operands})"
+            result = self.outcome(f"g () => (y) {{ {clip} }}", "--check-facts", "--force")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_windows_that_see_little_of_the_image(self) -> None:
+        """Padding is not multiplied: what the filters see is one element, and the result is what it is with few filters."""
+        made = "s = Constant <value_ints = [{0}, 1, 128, 128]> () w = ConstantOfShape <value = float[1] {{2}}> (s) x = Constant <value = float[1,1,1,1] {{3}}> ()"
+        results = []
+        for filters in (1, 8):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            result = self.outcome(f"g () => (z) {{ {made.format(filters)} y = Conv <pads = [127, 127, 127, 127]> (x, w) z = ReduceMean <keepdims = 0> (y) }}")
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertLess(used.ru_utime - before.ru_utime, 1)
+            results.append(result.stdout)
+        self.assertEqual(results[0], results[1])
+
     def test_windows_over_nothing_but_padding(self) -> None:
         for shape, kernel, pads in (([1, 1, 0], [2], [1, 1]), ([1, 1, 0, 4], [2, 1], [1, 0, 1, 0]), ([1, 1, 4, 0], [1, 2], [0, 1, 0, 1])):
             made = f"s = Constant <value_ints = {shape}> () x = ConstantOfShape (s)"

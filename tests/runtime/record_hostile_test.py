@@ -7,9 +7,11 @@ import argparse
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import tracemalloc
 import types
 import unittest
@@ -279,6 +281,58 @@ class RecordHostileTest(unittest.TestCase):
         self.assertIn("recorded 1 values and 1 inputs", said)
         self.assertIn(r"not recorded: `a\u0000b`, `nnn", said)
         self.assertLess(len(said), 800)
+
+
+    # What is opened
+
+    def test_only_regular_files_are_opened(self) -> None:
+        relu = model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x")], [value("y")])
+        inputs = self.folder / "inputs"
+        inputs.mkdir()
+        os.mkfifo(inputs / "input_0.npy")
+        for given in (f"x={inputs / 'input_0.npy'}", str(inputs), "x=/dev/zero"):
+            code, said, _ = self.record(relu, "--inputs", given)
+            self.assertNotEqual(code, 0)
+            self.assertIn("it is not a regular file", said)
+        for path in (inputs / "input_0.npy", Path("/dev/zero")):
+            command = [sys.executable, str(ROOT / "runtime/compare/record.py"), str(path), "--out", str(self.folder / "r")]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            self.assertIn("it is not a regular file", result.stderr)
+
+    def test_damaged_values_are_said_in_a_line(self) -> None:
+        relu = model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x")], [value("y")])
+
+        def npy(header: str) -> bytes:
+            return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+        shapes = ("(4,)", f"({2**70},)", "(-1,)", "-" * 9000 + "1", "+".join(["1j"] * 3000), "\x1b[31m")
+        contents = [npy(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}") for shape in shapes]
+        for suffix, content in [("npy", each) for each in (*contents, b"PK", b"")] + [("pb", b"\xff" * 64), ("pb", b"\x08" + b"\xff" * 60)]:
+            path = self.folder / f"bad.{suffix}"
+            path.write_bytes(content)
+            code, said, _ = self.record(relu, "--inputs", f"x={path}")
+            self.assertNotEqual(code, 0)
+            self.assertEqual(len(said.splitlines()), 1, said)
+
+    def test_numbered_files_of_a_large_folder(self) -> None:
+        for i in (10, 2, 0, 1):
+            (self.folder / f"input_{i}.pb").touch()
+        (self.folder / "input_0.npy").touch()
+        (self.folder / "input_01.pb").touch()
+        for i in range(2000):
+            (self.folder / f"other_{i}").touch()
+        found = [path.name for path in record.numbered_inputs(self.folder, 10)]
+        self.assertEqual(found, ["input_0.npy", "input_1.pb", "input_2.pb"])
+
+    def test_a_copy_of_the_model_is_gone_when_time_is_up(self) -> None:
+        inner = "import os, signal, sys; sys.path.insert(0, sys.argv[1]); import pathlib, record\nwith record.removed_file(pathlib.Path(sys.argv[2])) as file:\n  os.kill(os.getpid(), signal.SIGALRM)"
+        for _ in range(3):
+            result = subprocess.run([sys.executable, "-c", inner, str(ROOT / "runtime/compare"), str(self.elsewhere)], timeout=60)
+            self.assertEqual(result.returncode, -signal.SIGALRM)
+        end = time.monotonic() + 20
+        while list(self.elsewhere.iterdir()) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(list(self.elsewhere.iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ class DeadNode : public Rule {
   static bool is_bypassed(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live, NodeId id) {
     const NodeCall call(analysis, id);
     const auto has_weights = [&](const NodeCall& node) {
+      constexpr std::uint64_t kOperandsOfStep = 8;
+      analysis.facts().meter().charge(node.operand_count() / kOperandsOfStep);
       for (std::size_t i = 1; i < node.operand_count(); ++i)
         if (node.operand(i).present() && analysis.model().value(node.operand(i).value()).initializer != nullptr)
           return true;

@@ -67,9 +67,11 @@ class TrainingModeWithoutLoss : public Rule {
     if (!view.losses().empty() || !view.gradient_reach().parameters.empty() || view.liveness().has_broken_links)
       return true;
     // Somebody keeps the running statistics, or hands the mask to the gradient.
-    for (const NodeId id : training)
-      for (const ValueId result : view.analysis().results(id).read().subspan(1))
-        if (result != ValueId::kAbsent && view.liveness().is_used(result)) return true;
+    for (const NodeId id : training) {
+      const std::span<const ValueId> results = view.analysis().results(id).read();
+      for (std::size_t r = 1; r < results.size(); ++r)
+        if (results[r] != ValueId::kAbsent && view.liveness().is_used(results[r])) return true;
+    }
     // An operator is there because a node is.
     for (const Operator& op : model.operators)
       if (model.text(op.domain) == "ai.onnx.preview.training") return true;

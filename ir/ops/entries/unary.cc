@@ -336,14 +336,14 @@ void clip(Inference& in) {
     if (shape && !shape->empty() && in.dims().never_equal(element_count(in.dims(), *shape), in.dims().constant(1)))
       in.fail(kClipBounds, {bound}, {"the bound {} of shape {} has to be a scalar", OperandRef(bound), *shape});
   }
-  // max wins where it is the smaller one.
+  // max wins where it is the smaller one. A bound that is NaN lets all through, or makes NaN of all.
   if (in.has(1)) {
     const Range& least = in.operand(1).range;
-    range = {std::max(range.lo, least.lo), std::max(range.hi, least.hi), range.nan || least.nan};
+    range = {least.nan ? range.lo : std::max(range.lo, least.lo), std::max(range.hi, least.hi), range.nan || least.nan};
   }
   if (in.has(2)) {
     const Range& most = in.operand(2).range;
-    range = {std::min(range.lo, most.lo), std::min(range.hi, most.hi), range.nan || most.nan};
+    range = {std::min(range.lo, most.lo), most.nan ? range.hi : std::min(range.hi, most.hi), range.nan || most.nan};
   }
   in.set_range(0, range);
 

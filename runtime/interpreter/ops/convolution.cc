@@ -170,12 +170,28 @@ void convolve_nothing(const Convolution& c, const Sink& sink) {
       for (std::int64_t first = 0; first < positions; first += width) sink(n, m, first, width, zeros.data());
 }
 
+/// Windows have many more places than lie in the image: products would multiply padding.
+bool sees_little(const WindowGeometry& g) {
+  constexpr double kFew = 1 << 16, kTimes = 16;
+  double places = 1, inside = 1;
+  for (std::size_t axis = 0; axis < g.rank(); ++axis) {
+    places *= static_cast<double>(g.kernel[axis]) * static_cast<double>(g.out[axis]);
+    double along = 0;
+    for (std::int64_t window = 0; window < g.out[axis]; ++window) {
+      const auto [first, end] = g.elements_inside(axis, window, 0, g.in[axis]);
+      along += static_cast<double>(end - first);
+    }
+    inside *= along;
+  }
+  return places > kFew && places > kTimes * inside;
+}
+
 template <typename T, typename W, typename Sink>
 void convolve_as(const Convolution& c, const T* data, const W* filters, const KeepWeights& keep, const Sink& sink) {
   const WindowGeometry& g = c.windows;
   const std::int64_t inner = c.group_channels() * g.taps(), positions = g.out_size(), plane = g.in_size();
   if (inner == 0) return convolve_nothing(c, sink);
-  if (c.group_filters() < 4) return convolve_rows(c, data, filters, sink);
+  if (c.group_filters() < 4 || sees_little(g)) return convolve_rows(c, data, filters, sink);
   for (std::int64_t n = 0; n < c.batch; ++n) {
     for (std::int64_t group = 0; group < c.groups; ++group) {
       const std::int64_t m = group * c.group_filters();

@@ -140,8 +140,9 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
 }
 
 template <typename T>
-Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, const LabelExtents& extents,
-                     Memory& memory) {
+Labelled<T> evaluate(Evaluation& e, std::vector<Labelled<T>> operands, const Labels& result,
+                     const LabelExtents& extents) {
+  Memory& memory = e.memory();
   std::map<int, std::ptrdiff_t> uses;  // by operands that are not done
   const auto count = [&](const Labels& labels, std::ptrdiff_t change) {
     for (const int label : labels) uses[label] += change;
@@ -163,6 +164,11 @@ Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, co
   count(product.labels, -1);
   for (Labelled<T>& operand : std::span(operands).subspan(1)) {
     count(operand.labels, -1);
+    double products = 1;
+    for (const int label : product.labels) products *= static_cast<double>(extents.at(label));
+    for (const int label : operand.labels)
+      if (!holds(product.labels, label)) products *= static_cast<double>(extents.at(label));
+    e.charge(products);
     product = contracted(product, operand, wanted_of({&product.labels, &operand.labels}), extents, memory);
     operand.tensor = {};
   }
@@ -200,7 +206,7 @@ void einsum(Evaluation& e) {
     std::vector<Labelled<T>> operands;
     for (std::size_t i = 0; i < labels.size(); ++i)
       operands.push_back({labels[i], converted<T>(e.operand(static_cast<int>(i)), e.memory())});
-    return evaluate(std::move(operands), wanted, extents, e.memory()).tensor;
+    return evaluate(e, std::move(operands), wanted, extents).tensor;
   };
   if (is_integer_or_bool(result.dtype())) {
     const HostTensor sums = run.operator()<std::uint64_t>();

@@ -125,6 +125,7 @@ void roi_align(Evaluation& e) {
     };
     if (samples_in_all > kMostSamples || reaches_far(y) || reaches_far(x))
       e.fail("a region of {} samples is too large", samples_in_all);
+    e.charge(samples_in_all * 4 * static_cast<double>(1 + channels));
     const List<Tap> taps = roi_taps(y, x, e.memory());
     const std::size_t each = taps.size() / bins;
     for (std::size_t c = 0; c < channels; ++c) {
@@ -231,6 +232,7 @@ void non_max_suppression(Evaluation& e) {
   const double most_overlap = e.has(3) ? e.number(3) : 0, lowest = e.has(4) ? e.number(4) : 0;
   const bool center = e.in().int_attribute("center_point_box", 0) != 0;
   List<std::int64_t> rows(e.memory().resource());
+  e.charge(static_cast<double>(scores.size()) * static_cast<double>(count));
   for (std::size_t batch = 0; batch < static_cast<std::size_t>(shape[0]); ++batch) {
     List<Box> boxes(e.memory().resource());
     boxes.reserve(count);

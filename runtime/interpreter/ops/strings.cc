@@ -224,6 +224,10 @@ void regex_full_match(Evaluation& e) {
   if (pattern.size() > kLongestPattern) e.fail("pattern has {} bytes, more than {}", pattern.size(), kLongestPattern);
   const re2::RE2& expression = compiled(pattern);
   if (!expression.ok()) e.fail("pattern is not a regular expression of RE2: {}", expression.error());
+  const double automaton = expression.ProgramSize();
+  double texts = 16;  // as much as compiling, about
+  for (const std::string_view text : e.operand(0).strings()) texts += 1 + static_cast<double>(text.size());
+  e.charge(automaton * texts);
   std::ranges::transform(
       e.operand(0).strings(), e.result().as_mutable<std::uint8_t>().begin(), [&](std::string_view text) {
         return static_cast<std::uint8_t>(re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), expression));

@@ -60,6 +60,7 @@ void elementwise_loss(Evaluation& e, const Loss& loss) {
   if (e.has(2)) operands.push_back(e.operand(2));
   const double batch = extents.empty() ? 1 : static_cast<double>(extents.front());
   const auto count_of_all = static_cast<double>(element_count(extents));
+  e.charge(count_of_all);
   LossReduction reduction(e);
   const BroadcastWalk walk(extents, std::move(operands), e.memory());
   static constexpr double kOne = 1;
