@@ -26,9 +26,18 @@ std::vector<std::string_view> large_weights(const Model& model) {
     const std::string_view elements = tensor->has_raw ? tensor->raw : tensor->typed;
     if (elements.size() >= kLargeWeights) weights.push_back(elements);
   };
-  for (const Value& value : model.values) add(value.initializer);
+  const auto add_sparse = [&](const SparseTensor* tensor) {
+    if (tensor == nullptr) return;
+    add(tensor->values);
+    add(tensor->indices);
+  };
+  for (const Value& value : model.values) {
+    add(value.initializer);
+    add_sparse(value.sparse_initializer);
+  }
   for (const Attribute& attribute : model.attribute_list) {
     add(attribute.tensor);
+    add_sparse(attribute.sparse);
     for (const Tensor* const tensor : attribute.tensors) add(tensor);
   }
   std::ranges::sort(weights, std::less<>(), [](std::string_view raw) { return raw.data(); });
@@ -109,7 +118,7 @@ Result<EditedModel> read_text(EditedBytes edited, const std::string& path, const
 
 /// `weights`: of the model that was edited.
 Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_view> weights, const std::string& path,
-                                const pipeline::Options& options) {
+                                const pipeline::Options& options, const FileBytes* mapping) {
   const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited.size()));
   if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
   std::vector<ElementsElsewhere> elsewhere;
@@ -118,19 +127,20 @@ Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_
     copy_between(part, weights, bytes->data() + at, elsewhere);
     at += part.size();
   }
-  return read_again(read_onnx_bytes(bytes->view(), path, bytes, elsewhere), std::move(edited), bytes->view(), options);
+  return read_again(read_onnx_bytes(bytes->view(), path, bytes, elsewhere, mapping), std::move(edited), bytes->view(),
+                    options);
 }
 
 }  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                               const pipeline::Options& options, const EditedBytes* earlier) {
+                               const pipeline::Options& options, const FileBytes* mapping, const EditedBytes* earlier) {
   const bool is_text = is_text_model(model.path, file);
   Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
   if (earlier != nullptr) edited->refer_to(*earlier, file);
   return is_text ? read_text(std::move(*edited), model.path, options)
-                 : read_binary(std::move(*edited), large_weights(model), model.path, options);
+                 : read_binary(std::move(*edited), large_weights(model), model.path, options, mapping);
 }
 
 }  // namespace tensorlint::cli

@@ -50,14 +50,15 @@ std::string counted_fixes(std::size_t count) { return count == 0 ? "no fixes" : 
 
 /// Carries the edits out and takes away the declarations that they made wrong. `earlier`: see edit_model.
 Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before, std::vector<GraphEdit> edits,
-                          const pipeline::Options& options, const EditedBytes* earlier = nullptr) {
-  Result<EditedModel> outcome = edit_model(file, before.model(), edits, options, earlier);
+                          const pipeline::Options& options, const FileBytes* mapping,
+                          const EditedBytes* earlier = nullptr) {
+  Result<EditedModel> outcome = edit_model(file, before.model(), edits, options, mapping, earlier);
   if (!outcome) return outcome;
   const std::vector<GraphEdit> stale =
       fixes::drop_stale_declarations(before, outcome->pipeline.run({passes::Pass::kAnalysis}).analysis());
   if (stale.empty()) return outcome;
   edits.insert(edits.end(), stale.begin(), stale.end());
-  return edit_model(file, before.model(), edits, options, earlier);
+  return edit_model(file, before.model(), edits, options, mapping, earlier);
 }
 
 /// A model with its fixes applied, and what is left to do.
@@ -71,7 +72,8 @@ struct Repair {
 
 /// What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the
 /// next round, while the allowance of the input is enough to examine all of its result.
-Result<Repair> repair(std::string_view file, Model model, pipeline::Options options, bool unsafe) {
+Result<Repair> repair(std::string_view file, Model model, pipeline::Options options, bool unsafe,
+                      const FileBytes* mapping) {
   Repair repair;
   repair.pipeline = std::make_unique<pipeline::Pipeline>(std::move(model), options);
   const passes::PassResults& results = repair.pipeline->results();
@@ -92,9 +94,10 @@ Result<Repair> repair(std::string_view file, Model model, pipeline::Options opti
                                          place_of(*repair.plan.fixed[i]), people(repair.plan.fixes_used[i]->message),
                                          findings::to_text(repair.plan.fixes_used[i]->applicability)));
     std::optional<EditedModel>& outcome = repair.outcome;
-    Result<EditedModel> next = outcome ? apply(outcome->bytes, outcome->pipeline.results().analysis(),
-                                               repair.plan.edits, options, &outcome->edited)
-                                       : apply(file, repair.pipeline->results().analysis(), repair.plan.edits, options);
+    Result<EditedModel> next =
+        outcome ? apply(outcome->bytes, outcome->pipeline.results().analysis(), repair.plan.edits, options, mapping,
+                        &outcome->edited)
+                : apply(file, repair.pipeline->results().analysis(), repair.plan.edits, options, mapping);
     if (!next) return next.error();
     outcome = std::move(*next);
     repair.pipeline.reset();  // two analyses at a time are enough
@@ -172,7 +175,8 @@ int run_fix(const FixOptions& given) {
     return refuse(unknown->message);
   pipeline::Options pipeline_options = *settings;
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
-  Result<Repair> repaired = repair(file, std::move(*read), std::move(pipeline_options), options.unsafe);
+  Result<Repair> repaired =
+      repair(file, std::move(*read), std::move(pipeline_options), options.unsafe, bytes->file.get());
   if (!repaired) return refuse(fmt::format("{}: {}", options.input, repaired.error().message));
   const std::optional<EditedModel>& outcome = repaired->outcome;
   std::optional<Model> original;  // read again: it is not kept beside the analyses of two models

@@ -248,7 +248,7 @@ Result<pipeline::Pipeline> load(const std::string& path, const pipeline::Options
 }
 
 Result<Model> ModelBytes::read(const std::string& path) const {
-  return is_text ? read_onnx_text(bytes, path) : read_onnx_bytes(bytes, path, owner);
+  return is_text ? read_onnx_text(bytes, path) : read_onnx_bytes(bytes, path, owner, {}, file.get());
 }
 
 Result<ModelBytes> open_model(const std::string& path) {

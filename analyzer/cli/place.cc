@@ -46,7 +46,7 @@ int run_place(const PlaceOptions& options) {
   if (!settings) return refuse(settings.error().message);
   const auto bytes = FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
-  Result<Model> read = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
+  Result<Model> read = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes, {}, bytes->get());
   if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
   if (const auto unknown = check_names(options.settings.declarations, *read, options.input))
     return refuse(unknown->message);
@@ -60,7 +60,8 @@ int run_place(const PlaceOptions& options) {
   const Result<placement::TransferPlan> plan = placement::make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  Result<EditedModel> placed = edit_model((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options);
+  Result<EditedModel> placed =
+      edit_model((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options, bytes->get());
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
   const passes::PassResults& known = placed->pipeline.run({Pass::kAnalysis, Pass::kPlacement});
   const dataflow::NodeViolation* const violation = known.analysis().fatal_violation();

@@ -311,7 +311,7 @@ class Walk {
       // A deviation found too small by chance.
       auto many = reference_.expect(node, inputs,
                                     {.replicas = kManyReplicas, .uses_grants = options_.is_chained || !before.empty()});
-      if (many && r < many->size()) {
+      if (many && r < many->size() && is_comparable((*many)[r].value, other)) {
         again = std::move((*many)[r]);
         judged = &again;
         result.test = test_result(reference_, model_, node, r, inputs, again, other, memory_, test);

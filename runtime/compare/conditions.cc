@@ -231,7 +231,7 @@ class Search {
     auto expected = reference_.expect(suspect_.node, inputs, options);
     if (!expected || suspect_.result >= expected->size()) return std::nullopt;
     Expected& result = (*expected)[suspect_.result];
-    if (!result.value.is_tensor() || result.value.tensor().extents() != suspect_.other->extents()) return std::nullopt;
+    if (!is_comparable(result.value, *suspect_.other)) return std::nullopt;
     return std::move(result);
   }
 

@@ -440,11 +440,15 @@ class Shards:
         self.folder, self.limit, self.count, self.size = folder, limit, 0, 0
         self.file: zipfile.ZipFile | None = None
         self.left_out: set[str] = set()
+        self.names: set[str] = set()
 
     def add(self, name: str, array: np.ndarray, is_bfloat16: bool) -> None:
         if "\0" in name or len(f"{name}.npy".encode()) > MEMBER_LENGTH:
             self.left_out.add(name)
             return
+        if name in self.names:  # an input that is an output, too
+            return
+        self.names.add(name)
         if self.file is None or self.size + array.nbytes > self.limit:
             self.close()
             path = self.folder / f"values-{self.count:04d}.npz"

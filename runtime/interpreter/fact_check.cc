@@ -12,6 +12,8 @@
 namespace tensorlint::runtime {
 namespace {
 
+constexpr std::size_t kMostTold = 100;  // values outside their facts: a loop may give any number
+
 bool is_as_declared(const TypeDecl& type, std::int32_t dtype_code, std::span<const std::int64_t> extents,
                     DimNames& names) {
   if (is_known_dtype(type.element_code) && type.element_code != dtype_code) return false;
@@ -81,6 +83,8 @@ void FactCheck::hold(NodeId node, std::span<const HostValue> results) {
     if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
     if (!is_as_declared(model.value(names[r]).type, results[r], names_)) {
       contradiction_ = names[r];
+    } else if (outside_.size() == kMostTold) {
+      return;
     } else if (const std::string why = outside_of(analysis_.fact_id(names[r]), results[r]); !why.empty()) {
       outside_.push_back(fmt::format("`{}` of node `{}`: {}", escape_for_display(model.name_of(names[r]), 200),
                                      escape_for_display(model.label(node), 200), why));

@@ -46,7 +46,7 @@ class KeptOfLargeFilesTest(PromiseTest):
         self.assert_memory("check", "fix --diff")
 
     def test_operands_of_one_node_as_json(self) -> None:
-        node = wire.data(1, "x") * (4 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
+        node = wire.data(1, "x") * (3 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
         self.path.write_bytes(wire.model(wire.graph([node], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])))
         self.assert_memory("show --format json")
 

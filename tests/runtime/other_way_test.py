@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+from onnx import numpy_helper
 
 TOOL = os.environ.get("TENSORLINT_BINARY", str(Path(__file__).resolve().parents[2] / "build/bin/tensorlint"))
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>\n'
@@ -96,6 +97,45 @@ class OtherWayTest(unittest.TestCase):
             used = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.assertLess(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime, 1, shown)
         self.assertLess(used.ru_maxrss, 400 << 10, "KiB")
+
+    def test_text_where_the_reference_would_give_numbers(self) -> None:
+        """The recorded product is rounded; with what it was before, the other branch is taken."""
+        nothing = '[""]'
+        text = f"""g (float16[1] a, float16[1] b, bool t) => (y) {{
+          u = local.unknown () h = Mul (a, b)
+          y = If (t) <then_branch = o () => (z) {{ c = Greater (h, a)
+              z = If (c) <then_branch = n () => (p) {{ p = Constant <value_floats = [3.0]> () }}, else_branch = e () => (r) {{ r = Identity (u) }}> }},
+            else_branch = f () => (q) {{ q = Constant <value_strings = {nothing}> () }}>
+        }}"""
+        head = HEAD.replace('"local" : 1', '"local" : 1, "other" : 1')
+        (self.folder / "m.onnxtxt").write_text(head + text.replace("local.unknown", "other.unknown"))
+        against = self.folder / "recorded"
+        against.mkdir()
+        for name in "abh":
+            np.save(against / f"{name}.npy", np.array([1 + 2**-10], np.float16))
+        np.save(against / "t.npy", np.array(True))
+        for name, value in (("u", "abc"), ("y", "abd")):
+            (against / f"{name}.pb").write_bytes(numpy_helper.from_array(np.array([value], object), name).SerializeToString())
+        for options in ([], ["--chained"]):
+            result = subprocess.run([TOOL, "compare", self.folder / "m.onnxtxt", "--against", against, "--force", *options], capture_output=True, text=True, timeout=60)
+            self.assertIn(result.returncode, (0, 1, 2), result.stderr)
+
+    def test_another_way_for_want_of_memory(self) -> None:
+        """Within a window float64 fits once: computed again, the node gives two elements and not a hundred thousand."""
+        (self.folder / "m.onnxtxt").write_text(HEAD + """g (float[1] one, float[1] tiny, float[1] zero, bool t) => (float[K] y) <int64[1] big = {100000}, int64[1] small = {2}, int64[1] many = {1000000}> {
+          y = If (t) <then_branch = a () => (float[K] r) { s = Add (one, tiny) c = Greater (s, one) n = Where (c, big, small) h = Expand (one, many)
+              v = ReduceSum <keepdims = 0> (h) w = Mul (v, zero) o = Add (one, w) r = Expand (o, n) }, else_branch = e () => (float[L] q) { q = Expand (one, small) }>
+        }""")
+        against = self.folder / "recorded"
+        against.mkdir()
+        for name, value in (("one", [1]), ("tiny", [1e-9]), ("zero", [0])):
+            np.save(against / f"{name}.npy", np.array(value, np.float32))
+        np.save(against / "t.npy", np.array(True))
+        np.save(against / "y.npy", np.linspace(5, 9, 100_000).astype(np.float32))
+        for window in range(8_000_000, 13_000_000, 500_000):
+            command = [TOOL, "compare", str(self.folder / "m.onnxtxt"), "--against", str(against), "--threads", "1", "--window", str(window)]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            self.assertIn(result.returncode, (1, 2), (window, result.stdout, result.stderr))  # all elements are wrong: never explained
 
     def test_values_of_integers_are_no_positions(self) -> None:
         text = "g (int64[4] x) => (int64[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"

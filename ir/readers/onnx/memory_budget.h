@@ -17,6 +17,7 @@ inline constexpr std::uint64_t kAttributeCost = 2 * sizeof(Attribute);
 inline constexpr std::size_t kFewAttributes = 64;  // of one node; more are listed and searched for doubles
 inline constexpr std::uint64_t kListedAttributeCost = 3 * sizeof(Attribute) + 2 * sizeof(std::string_view);
 inline constexpr std::uint64_t kTensorCost = sizeof(Tensor) + 16;
+inline constexpr std::uint64_t kCostOfPieces = 4;  // of a byte of elements that a file has in pieces
 inline constexpr std::uint64_t kGraphCost = 3 * sizeof(Graph) + 128;
 inline constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160;
 inline constexpr std::uint64_t kDeclarationCost = 3 * 24;

@@ -18,12 +18,13 @@ constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
 }  // namespace
 
 Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping,
-               std::span<const ElementsElsewhere> elsewhere)
+               std::span<const ElementsElsewhere> elsewhere, const FileBytes* weights)
     : file_(file),
       start_(file.data()),
       released_(start_),
       weights_end_(start_ + file.size()),
       mapping_(mapping),
+      weights_(weights),
       elsewhere_(elsewhere),
       ahead_(mapping) {
   model().path = std::move(path);

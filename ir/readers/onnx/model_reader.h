@@ -26,9 +26,10 @@ inline constexpr std::size_t kWorthAsking = std::size_t{8} << 10;  // two pages:
 /// Reads one model. Private to this folder: users call read_onnx_file.
 class Reader {
  public:
-  /// `mapping`: what `file` is the bytes of, null for bytes in memory. `elsewhere`: see read_onnx_bytes.
+  /// `mapping`: what `file` is the bytes of, null for bytes in memory. `elsewhere`: see read_onnx_bytes; `weights`: the
+  /// file that weights lie in.
   Reader(std::string_view file, std::string path, const FileBytes* mapping,
-         std::span<const ElementsElsewhere> elsewhere);
+         std::span<const ElementsElsewhere> elsewhere, const FileBytes* weights);
 
   /// Throws WireFault.
   Model read();
@@ -151,7 +152,7 @@ class Reader {
   const char* start_;
   const char* released_;
   const char* weights_end_;  ///< where weights ended last
-  const FileBytes* mapping_;
+  const FileBytes *mapping_, *weights_;
   std::span<const ElementsElsewhere> elsewhere_;
   ReadAhead ahead_;
   ModelBuilder builder_;

@@ -13,12 +13,13 @@ namespace tensorlint {
 namespace {
 
 Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
-                         const FileBytes* mapping, std::span<const ElementsElsewhere> elsewhere = {}) {
+                         const FileBytes* mapping, std::span<const ElementsElsewhere> elsewhere,
+                         const FileBytes* weights) {
   if (bytes.empty()) return Error{fmt::format("`{}` is empty", path), {}};
   if (const std::string format = foreign_format(bytes); !format.empty())
     return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
   try {
-    onnx::Reader reader(bytes, std::move(path), mapping, elsewhere);
+    onnx::Reader reader(bytes, std::move(path), mapping, elsewhere, weights);
     Model model = reader.read();
     if (owner != nullptr) model.storage.push_back(std::move(owner));
     return model;
@@ -30,15 +31,15 @@ Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_p
 }  // namespace
 
 Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
-                              std::span<const ElementsElsewhere> elsewhere) {
-  return read_bytes(bytes, std::move(path), std::move(owner), nullptr, elsewhere);
+                              std::span<const ElementsElsewhere> elsewhere, const FileBytes* mapping) {
+  return read_bytes(bytes, std::move(path), std::move(owner), nullptr, elsewhere, mapping);
 }
 
 Result<Model> read_onnx_file(const std::string& path) {
   Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path);
   if (!file) return file.error();
   (*file)->read_page_by_page();
-  Result<Model> model = read_bytes((*file)->bytes(), path, *file, file->get());
+  Result<Model> model = read_bytes((*file)->bytes(), path, *file, file->get(), {}, file->get());
   // Bytes that moved while they were walked explain any other fault.
   if (auto changed = (*file)->check_unchanged()) return *std::move(changed);
   return model;

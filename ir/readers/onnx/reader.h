@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_bytes.h"
 #include "base/result.h"
 #include "ir/graph/model.h"
 
@@ -27,12 +28,13 @@ Result<Model> read_onnx_file(const std::string& path);
 /// `path` names the model in messages and is where external data is looked for.
 ///
 /// `elsewhere`: elements of tensors that `bytes` has room for but does not hold, sorted by their place there; the model
-/// reads them where they are.
+/// reads them where they are. `mapping`: the file that they lie in, whose pages are let go of once they have been read;
+/// null: in memory.
 struct ElementsElsewhere {
   const char* place;          ///< in `bytes`
   std::string_view elements;  ///< as many bytes
 };
 Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner = nullptr,
-                              std::span<const ElementsElsewhere> elsewhere = {});
+                              std::span<const ElementsElsewhere> elsewhere = {}, const FileBytes* mapping = nullptr);
 
 }  // namespace tensorlint

@@ -134,7 +134,7 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
     piece = fields.view("TensorProto.data");
     const wire::Packing packing = *wire::packing_in(wire::MessageType::kTensor, field);
     if (packing == wire::Packing::kVarints) will_read(piece);
-    check_packed(fields, packing, piece, mapping_);
+    check_packed(fields, packing, piece, weights_);
     budget_.take_back(piece.size());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
@@ -156,6 +156,11 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
       return;
     }
   }
+  // What is put together is in memory, twice for a while, and no weights that can be passed over.
+  const std::uint64_t before = data.pieces.empty() ? self.typed.size() : 0;
+  const std::uint64_t more = before + (is_packed ? piece.size() : 0);
+  budget_.pay(more);
+  budget_.charge(kCostOfPieces * (before + piece.size()));
   if (data.pieces.empty()) data.pieces.assign(self.typed.begin(), self.typed.end());
   data.pieces.insert(data.pieces.end(), piece.begin(), piece.end());
 }
@@ -171,7 +176,7 @@ void Reader::report_tensor_fault(const Tensor& self, const TypedData& data, bool
     problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name,
                           wire::number_of(self.typed_field), data.second_field);
   } else {
-    problem = tensor_fault(self, name, mapping_);
+    problem = tensor_fault(self, name, weights_);
   }
   if (problem)
     fault({.kind = StructureFault::Kind::kMalformedTensor,
@@ -217,8 +222,8 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   };
   if (self.values == nullptr || self.indices == nullptr) {
     report(fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"));
-  } else if (!tensor_fault(*self.values, "", mapping_) && !tensor_fault(*self.indices, "", mapping_)) {
-    if (auto problem = sparse_fault(self, model().text(self.values->name), mapping_)) report(*std::move(problem));
+  } else if (!tensor_fault(*self.values, "", weights_) && !tensor_fault(*self.indices, "", weights_)) {
+    if (auto problem = sparse_fault(self, model().text(self.values->name), weights_)) report(*std::move(problem));
   }
   return &self;
 }
