@@ -22,8 +22,7 @@ class WeightsPassedOverTest(PromiseTest):
         with open(self.path, "wb") as file:
             file.write(wire.number(1, 8) + wire.data(8, wire.data(1, "") + wire.number(2, 18)))
             file.write(wire.varint(7 << 3 | 2) + wire.varint(len(graph) + whole) + graph + b"".join(heads))
-            for first in range(0, size, MIB):
-                file.write(bytes(min(MIB, size - first)))
+            file.writelines(bytes(min(MIB, size - first)) for first in range(0, size, MIB))
 
     def test_weights_of_a_model_that_is_fixed_and_placed(self) -> None:
         """The model of the result reads them where they are, and lets go of them."""
