@@ -135,15 +135,17 @@ class Filter {
   void report_unused(const CommentSuppressions& comments, const std::vector<bool>& used, rules::RuleResults& found) {
     if (model_.comments.empty() || !reports_unused_suppressions(selection_)) return;
     findings::LocationResolver locations(model_, selection_.source_root());
-    std::size_t kept = 0;
+    constexpr std::size_t kMostBytes = Meter::kMemoryAtLeast / 2;
+    std::size_t kept = 0, bytes = 0;
     const auto add = [&](Finding finding) {
-      if (kept++ >= selection_.limit()) {
+      if (kept++ >= selection_.limit() || bytes > kMostBytes) {
         ++found.omitted[finding.severity];
         return;
       }
       finding.path = model_.path;
       finding.graph = model_.graph_path(GraphId::kMain);
       finding.place = locations.in_text({.line = finding.place.line, .column = 0});
+      bytes += findings::memory_of(finding);
       out_.findings.push_back(std::move(finding));
     };
     for (const BadSuppression& bad : comments.bad) add(about(bad.place, bad.message, selection_));

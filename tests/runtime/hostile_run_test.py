@@ -246,6 +246,18 @@ class HostileRunTest(unittest.TestCase):
             results.append(result.stdout)
         self.assertEqual(results[0], results[1])
 
+    def test_padding_of_a_result_that_is_no_padding(self) -> None:
+        made = "x = Constant <value = float[1,1,3,3] {1,1,1,1,1,1,1,1,1}> ()"
+        for padding, code in (([0, -1], 2), ([LEAST, 0], 2), ([MOST, MOST], 2), ([0, 1], 0)):
+            result = self.outcome(f"g () => (y) {{ {made} y = ConvTranspose <output_padding = {padding}, output_shape = [5, 5]> (x, x) }}", "--force")
+            self.assertEqual(result.returncode, code, result.stderr)
+
+    def test_integers_at_the_end_of_what_float64_counts(self) -> None:
+        number = f"k = Constant <value_int = {2**53 + 1}> () one = Constant <value_int = 1> () m = Neg (k)"
+        for body in ("a = Max (x, k) b = Min (a, k) y = Sub (b, one)", "a = Min (x, m) b = Max (a, m) y = Add (b, one)"):
+            result = self.outcome(f"g (int64 x) => (y) {{ {number} {body} }}", "--check-facts")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_windows_over_nothing_but_padding(self) -> None:
         for shape, kernel, pads in (([1, 1, 0], [2], [1, 1]), ([1, 1, 0, 4], [2, 1], [1, 0, 1, 0]), ([1, 1, 4, 0], [1, 2], [0, 1, 0, 1])):
             made = f"s = Constant <value_ints = {shape}> () x = ConstantOfShape (s)"

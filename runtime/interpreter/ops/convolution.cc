@@ -329,6 +329,9 @@ WindowGeometry transposed_geometry(Evaluation& e, const HostTensor& data, const 
   const auto windows = ops::read_windows(e.in(), g.rank());
   const auto padding = ops::spatial_attribute(e.in(), "output_padding", g.rank(), 0, 0);
   const auto wanted = e.in().ints_attribute("output_shape");
+  constexpr std::int64_t kMostPadding = std::int64_t{1} << 30;
+  if (!windows || !padding || std::ranges::any_of(*padding, [](std::int64_t each) { return each > kMostPadding; }))
+    e.fail("output_padding has a number that is negative or too large");
   const bool upper = windows->padding == ops::Padding::kSameUpper;
   if (windows->padding == ops::Padding::kValid) std::ranges::fill(g.begin_pads, 0);
   if ((!wanted || wanted->empty()) && !upper && windows->padding != ops::Padding::kSameLower) return g;
