@@ -103,13 +103,8 @@ void set_computed_range(Inference& in, int result, const Range& range) {
     if (limits.is_everything() || range.lo < limits.lo || range.hi > limits.hi || std::isnan(range.lo) ||
         std::isnan(range.hi))
       return;
-    // From 2^53 on an end may have been rounded inwards: that of a sum, or of what is added.
-    const auto is_rounded = [](const Range& ends) {
-      return std::fabs(ends.lo) >= 0x1p53 || std::fabs(ends.hi) >= 0x1p53;
-    };
-    if (is_rounded(range)) return;
-    for (const int operand : {0, 1})
-      if (in.has(operand) && is_rounded(in.operand(operand).range)) return;
+    // From 2^53 on a sum of ends may be rounded inwards.
+    if (std::fabs(range.lo) >= 0x1p53 || std::fabs(range.hi) >= 0x1p53) return;
     in.set_range(result, {range.lo, range.hi, false});
   }
 }

@@ -46,9 +46,9 @@ class KeptOfLargeFilesTest(PromiseTest):
         self.assert_memory("check", "fix --diff")
         # All findings are kept where a baseline may know them.
         (folder / "tensorlint.toml").write_text('baseline = "b.json"\n')
-        (folder / "b.json").write_text('{"version": 1, "inputs": {}}')
+        (folder / "b.json").write_text('{"schema":1,"findings":[]}')
         self.path.write_text('<ir_version: 10, opset_import: ["": 21]>\n' + "#tensorlint:ignore[cycle]a\n" * 38_000 + "g (float[2] x) => (float[2] y) { y = Abs (x) }\n")
-        self.assert_memory("check", codes=(0, 1, 2))
+        self.assert_memory("check")
 
     def test_operands_of_one_node_as_json(self) -> None:
         node = wire.data(1, "x") * (3 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")

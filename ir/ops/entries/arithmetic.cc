@@ -78,7 +78,15 @@ using RangeFunction = Range (*)(const Range&, const Range&);
 template <RangeFunction kRange, ElementFunction kIntegers, FloatFunction kFloats>
 void arithmetic(Inference& in) {
   binary_shape(in);
-  set_computed_range(in, 0, kRange(in.operand(0).range, in.operand(1).range));
+  // From 2^53 on an end of integers may have been rounded inwards, by 1 at least, and what is left of it in a sum as
+  // well. Products are above 2^53, too.
+  constexpr bool kIsSum = kRange == add || kRange == subtract;
+  const auto is_rounded = [](const Range& ends) {
+    return std::fabs(ends.lo) >= 0x1p53 || std::fabs(ends.hi) >= 0x1p53;
+  };
+  const bool may_be_rounded = kIsSum && (is_rounded(in.operand(0).range) || is_rounded(in.operand(1).range));
+  if (!may_be_rounded || !in.result().dtypes.proves(DTypeSet::integers()))
+    set_computed_range(in, 0, kRange(in.operand(0).range, in.operand(1).range));
   follow_integers<kIntegers>(in);
   follow_floats<kFloats>(in);
 }
