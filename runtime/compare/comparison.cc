@@ -263,7 +263,7 @@ class Walk {
                      {}};
       if (dtypes_[value] == DType::kUndefined) dtypes_[value] = other->dtype();
       const DType mine = expected.value.dtype();
-      if (is_real(mine) != is_real(other->dtype()) || (!is_real(mine) && mine != other->dtype()))
+      if (!is_comparable(mine, other->dtype()))
         return Error{
             fmt::format("{} is recorded as {}, and its node `{}` gives {}", quoted_for_people(model_.name_of(value)),
                         to_text(other->dtype()), model_.label(node), to_text(mine)),

@@ -541,13 +541,11 @@ Result<NodeReference::Results> NodeReference::evaluate_centre(NodeId node, const
   constexpr std::uint64_t kTimes = 16, kMore = 1 << 23, kAny = runtime::InterpreterOptions::kAnyWork;
   const bool is_first = !work_.contains(node);
   const auto set_most_work = [&] {
-    const std::uint64_t work = work_of(node);
-    interpreter_.set_most_work(work < (kAny - kMore) / kTimes ? kTimes * work + kMore : kAny);
+    const auto work = work_.find(node);
+    const bool has_limit = work != work_.end() && work->second < (kAny - kMore) / kTimes;
+    interpreter_.set_most_work(has_limit ? kTimes * work->second + kMore : kAny);
   };
-  if (is_first)
-    interpreter_.set_most_work(kAny);
-  else
-    set_most_work();
+  set_most_work();
   const auto evaluate = [&](bool in_float64) {
     form.in_float64 = in_float64;
     hold(node, inputs, form);

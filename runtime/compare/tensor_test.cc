@@ -101,9 +101,11 @@ double ratio_of(const Element& e, const FloatFormat& format, bool is_float, cons
 
 }  // namespace
 
+bool is_comparable(DType a, DType b) { return a == b || (is_real(a) && is_real(b)); }
+
 bool is_comparable(const runtime::HostValue& value, const HostTensor& other) {
-  if (!value.is_tensor() || value.tensor().extents() != other.extents()) return false;
-  return is_real(value.dtype()) ? is_real(other.dtype()) : value.dtype() == other.dtype();
+  return value.is_tensor() && value.tensor().extents() == other.extents() &&
+         is_comparable(value.dtype(), other.dtype());
 }
 
 double bound_of(const Expected& expected, DType dtype, double reference, std::size_t element) {

@@ -38,8 +38,10 @@ struct TestOptions {
   bool flushes = false;  ///< zero is right where the reference is below the smallest normal number
 };
 
-/// Whether test_tensor can hold a recorded tensor against this value: extents agree, and both are numbers or truths, or
-/// of one dtype. A node that is computed again may take another way.
+/// Whether elements of the two can be held against each other: both are numbers or truths, or they have one dtype.
+bool is_comparable(DType a, DType b);
+/// The same of a value and a recorded tensor, whose extents agree as well: a node that is computed again may take
+/// another way.
 bool is_comparable(const runtime::HostValue& value, const runtime::HostTensor& other);
 
 /// Holds a recorded tensor, in `dtype`, against what its node should have given. Shapes agree. Throws RunFault past the

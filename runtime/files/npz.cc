@@ -81,14 +81,18 @@ void widen(NpzFile::Member& member, std::string_view extra) {
   }
 }
 
-std::string_view packed_bytes(std::string_view file, const NpzFile::Member& member) {
+/// What lies at the place that the directory names.
+struct Local {
+  std::string_view name, packed;
+};
+
+Local local_of(std::string_view file, const NpzFile::Member& member) {
   constexpr std::size_t kHeader = 30;
   const Record local(file, member.header, kHeader);
   if (!local.begins("PK\x03\x04")) throw RunFault{"the archive is damaged"};
   const std::uint64_t name = local.number(26, 2), extra = local.number(28, 2);
-  if (Record(file, member.header + kHeader, name).bytes() != member.name + ".npy")
-    throw RunFault{"the member has another name than in the directory"};
-  return Record(file, member.header + kHeader + name + extra, member.packed).bytes();
+  return {Record(file, member.header + kHeader, name).bytes(),
+          Record(file, member.header + kHeader + name + extra, member.packed).bytes()};
 }
 
 std::vector<NpzFile::Member> members_of(std::string_view file) {
@@ -117,7 +121,7 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     member.name.resize(member.name.size() - 4);
     if (!names.insert(member.name).second)
       throw RunFault{fmt::format("the name {} occurs twice", quoted_for_people(member.name))};
-    const std::string_view packed = packed_bytes(file, member);
+    const std::string_view packed = local_of(file, member).packed;
     ranges.emplace_back(member.header, static_cast<std::uint64_t>(packed.data() + packed.size() - file.data()));
     members.push_back(std::move(member));
     at += kEntry + name + extra + comment;
@@ -183,7 +187,8 @@ Result<HostTensor> NpzFile::read(const Member& member, Memory& memory) const {
     return Error{fmt::format("{}: {}", quoted_for_people(member.name), why), {}};
   };
   try {
-    const std::string_view packed = packed_bytes(file_->bytes(), member);
+    const auto [name, packed] = local_of(file_->bytes(), member);
+    if (name != member.name + ".npy") throw RunFault{"the member has another name than in the directory"};
     memory.take(member.unpacked);  // throws where the limit leaves less, before anything is unpacked
     memory.give_back(member.unpacked);
     std::pmr::string unpacked(memory.resource());

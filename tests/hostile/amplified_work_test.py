@@ -10,18 +10,13 @@ import unittest
 import zlib
 
 import wire
+from files_beside_models_test import npy
 from hostile_test import BINARY, CLEAN, UNREADABLE, run, simple
 
 HEAD = '<ir_version: 10, opset_import: ["": 21, "l": 1, "ai.onnx.preview": 1]>\n'
 LITTLE = 80 << 20  # what this process holds counts as well
 FOUND = 1
 LOOP = "Loop <body = b (int64 i, bool c{0}) => (bool d{1}) {{ d = Identity (c) {2} }}> (n, go{3})"
-
-
-def npy(dtype, shape, data):
-    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
 
 def offset_in(pid, path):
@@ -53,7 +48,7 @@ class AmplifiedWorkTest(unittest.TestCase):
 
     def compared(self, graph, codes, memory=LITTLE, **recorded):
         for name, (dtype, shape, data) in recorded.items():
-            (self.folder / "r" / f"{name}.npy").write_bytes(npy(dtype, shape, data))
+            (self.folder / "r" / f"{name}.npy").write_bytes(npy(shape, data, dtype))
         return self.kept(graph, "--against", self.folder / "r", codes=codes, command="compare", memory=memory)
 
     # ---- what lies between
@@ -126,13 +121,13 @@ class AmplifiedWorkTest(unittest.TestCase):
     def test_axes_that_may_be_exchanged(self):
         shape = ",".join(["2"] * 17)
         values = struct.pack(f"<{1 << 17}f", *(k % 7 for k in range(1 << 17)))
-        (self.folder / "r" / "x.npy").write_bytes(npy("<f4", f"({shape})", values))
+        (self.folder / "r" / "x.npy").write_bytes(npy(f"({shape})", values))
         wrong = struct.pack(f"<{1 << 17}f", *((k * 5) % 11 for k in range(1 << 17)))
-        (self.folder / "r" / "y.npy").write_bytes(npy("<f4", f"({shape})", wrong))
+        (self.folder / "r" / "y.npy").write_bytes(npy(f"({shape})", wrong))
         self.kept(f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Neg (x) }}", "--against", self.folder / "r", codes=(FOUND,), command="compare", memory=128 << 20)
 
     def test_members_that_share_bytes_in_an_archive_with_room(self):
-        content = npy("<f4", "(4000,)", bytes(16000))
+        content = npy("(4000,)", bytes(16000))
         check = zlib.crc32(content)
         archive, entries, names = b"", b"", ("x", "a", "b")
         head = 30 + len("x.npy")

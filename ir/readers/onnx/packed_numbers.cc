@@ -1,10 +1,11 @@
 #include "ir/readers/onnx/packed_numbers.h"
-#include "ir/constants/weight_parts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+
+#include "ir/constants/weight_parts.h"
 
 namespace tensorlint::onnx {
 namespace {

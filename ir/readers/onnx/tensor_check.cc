@@ -1,10 +1,11 @@
 #include "ir/readers/onnx/tensor_check.h"
-#include "ir/constants/weight_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "ir/constants/weight_parts.h"
 
 namespace tensorlint::onnx {
 namespace {

@@ -475,7 +475,6 @@ class EmulatedDevice {
   /// Values of one place have pages of their own, and those that have ended keep them while work is queued: where all
   /// of it is more than the limit of the device, the work is done first.
   int drain_for(std::size_t bytes) {
-    if (held_bytes_ + bytes <= state.memory_limit) return 0;
     return work_until([&] { return queued() == 0 || held_bytes_ + bytes <= state.memory_limit; });
   }
 
