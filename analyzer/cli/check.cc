@@ -134,6 +134,20 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   return code;
 }
 
+bool is_same_file(const std::string& written_to, const std::string& read) {
+  std::error_code none;
+  return !written_to.empty() && std::filesystem::equivalent(written_to, read, none) &&
+         std::filesystem::is_regular_file(read, none);
+}
+
+/// The file of an option that has this path, too; empty where there is none.
+std::string side_file_at(const std::string& path, const SettingsOptions& settings) {
+  std::vector<std::string> files = settings.providers;
+  files.insert(files.end(), {settings.config, settings.baseline, settings.placement_file, settings.signatures});
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return is_same_file(path, file); });
+  return found == files.end() ? std::string() : *found;
+}
+
 int run_check(const CheckOptions& options) {
   const auto outputs = parse_outputs(options);
   if (!outputs) return refuse(outputs.error().message);
@@ -142,15 +156,14 @@ int run_check(const CheckOptions& options) {
   settings_options.keep_all = !options.write_baseline.empty();
   auto settings = Settings::make(settings_options);
   if (!settings) return refuse(settings.error().message);
+  for (const Output& output : *outputs)
+    if (const std::string side = side_file_at(output.file, options.settings); !side.empty())
+      return refuse(fmt::format("refusing to write a report over {}, which is read", side));
   std::optional<config::Baseline> written;
   if (!options.write_baseline.empty()) written.emplace(options.write_baseline);
   const std::vector<InputFile> files = expand_inputs(options.inputs);
   for (const InputFile& file : files) {
-    const auto is_input = [&](const std::string& written_to) {
-      std::error_code none;
-      return !written_to.empty() && std::filesystem::equivalent(written_to, file.path, none) &&
-             std::filesystem::is_regular_file(file.path, none);
-    };
+    const auto is_input = [&](const std::string& written_to) { return is_same_file(written_to, file.path); };
     for (const Output& output : *outputs)
       if (is_input(output.file)) return refuse(fmt::format("refusing to write a report over the input {}", file.path));
     if (is_input(options.write_baseline))

@@ -61,8 +61,8 @@ void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limi
   }
   findings.shrink_to_fit();  // what is said twice, or is suppressed, has left its room
   if (findings.size() <= limit && bytes <= memory) return;
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const findings::Finding& a, const findings::Finding& b) { return a.severity > b.severity; });
+  findings::sort_in_place(
+      findings, [](const findings::Finding& a, const findings::Finding& b) { return a.severity > b.severity; });
   std::size_t kept = 0;
   for (bytes = 0; kept < std::min(findings.size(), limit); ++kept) {
     if (kept == 0) keep_first_places(findings[kept], memory);

@@ -40,7 +40,7 @@ void for_each_word(const std::vector<std::string>& texts, Visit visit) {
   }
 }
 
-constexpr std::size_t kMaxProviderTable = std::size_t{4} << 20;
+constexpr std::size_t kMaxProviderTable = std::size_t{1} << 20;  // built-in ones have 36 KB
 
 Result<std::shared_ptr<const placement::ProviderTable>> provider_named(const std::string& name) {
   if (auto known = placement::built_in_provider(name)) return known;
@@ -103,10 +103,15 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   std::error_code unknown;
   if (!options.source_root.empty() && !std::filesystem::is_directory(options.source_root, unknown))
     return Error{fmt::format("--source-root: {} is not a folder", options.source_root), {}};
+  std::map<std::string_view, std::shared_ptr<const placement::ProviderTable>> providers;
   for (const std::string& name : options.providers) {
-    auto provider = provider_named(name);
-    if (!provider) return provider.error();
-    settings.providers_.push_back(std::move(*provider));
+    std::shared_ptr<const placement::ProviderTable>& provider = providers[name];
+    if (provider == nullptr) {
+      auto read = provider_named(name);
+      if (!read) return read.error();
+      provider = std::move(*read);
+    }
+    settings.providers_.push_back(provider);
   }
   if (!options.signatures.empty()) {
     auto signatures = read_signature_file(options.signatures);

@@ -202,7 +202,10 @@ class ConfigReader {
     }
     if (declarations.path.empty())
       return wrong(row.source(), "a [[models]] entry needs `path`: the models that it applies to");
-    out_.declarations.push_back(std::move(declarations));
+    // A row that declares nothing says nothing.
+    if (!declarations.inputs.empty() || !declarations.ranges.empty() || !declarations.devices.empty() ||
+        declarations.device)
+      out_.declarations.push_back(std::move(declarations));
     return std::nullopt;
   }
 

@@ -15,6 +15,9 @@ namespace {
 
 /// toml++ recurses once for each part of a key and each value in another one. No file of ours needs more than 3.
 constexpr std::size_t kMaxKeyParts = 16, kMaxNestedBrackets = 32;
+/// Each part of a key may be a table of some 200 bytes, and each comma parts values of 80: dots, commas, brackets and
+/// equals signs outside of texts.
+constexpr std::size_t kMaxMarks = std::size_t{1} << 17;
 
 /// Finds what nests too deep for a recursive parser, before there is one. Strings and comments are distinguished from
 /// keys as toml++ does it; text that it would refuse may be taken either way.
@@ -25,6 +28,7 @@ class NestingScan {
   /// What is wrong at position().
   std::optional<std::string> fault() {
     while (at_ < text_.size()) {
+      if (marks_ > kMaxMarks) return fmt::format("more than {} keys, values and brackets", kMaxMarks);
       switch (text_[at_]) {
         case '#':
           at_ = std::min(text_.find_first_of(kLineEnds, at_), text_.size());
@@ -34,11 +38,13 @@ class NestingScan {
           skip_string(text_[at_]);
           continue;
         case '.':
+          ++marks_;
           if (++dots_ >= kMaxKeyParts) return fmt::format("a key of more than {} parts", kMaxKeyParts);
           break;
         case '[':
         case '{':
           dots_ = 0;
+          ++marks_;
           if (++depth_ > kMaxNestedBrackets)
             return fmt::format("brackets are nested deeper than {}", kMaxNestedBrackets);
           break;
@@ -49,6 +55,8 @@ class NestingScan {
           break;
         case ',':
         case '=':
+          ++marks_;
+          [[fallthrough]];
         case '\n':
         case '\v':
         case '\f':
@@ -92,7 +100,7 @@ class NestingScan {
   }
 
   std::string_view text_;
-  std::size_t at_ = 0, dots_ = 0, depth_ = 0;
+  std::size_t at_ = 0, dots_ = 0, depth_ = 0, marks_ = 0;
 };
 
 Error error_at(const std::string& path, const Position& position, std::string_view message) {

@@ -20,12 +20,12 @@ namespace tensorlint::config {
 Error toml_error(const std::string& path, const toml::source_region& source, std::string_view message);
 
 inline constexpr std::size_t kMaxTomlBytes = std::size_t{1} << 20;
-/// Of a file that nobody named: what is read of it takes some 110 bytes a byte.
+/// Of a file that nobody named.
 inline constexpr std::size_t kMaxFoundTomlBytes = kMaxTomlBytes / 2;
 
 /// What a TOML file of at most `most_bytes` says. Errors: what read_small_file gives, keys of more than
-/// 16 parts, brackets in more than 32 others, and the first place that is no TOML.
-/// `is_named_by_found`: by a file that nobody named; of what else it may be, errors show nothing.
+/// 16 parts, brackets in more than 32 others, more than 131,072 keys, values and brackets, and the first place that is
+/// no TOML. `is_named_by_found`: by a file that nobody named; of what else it may be, errors show nothing.
 Result<toml::table> read_toml_file(const std::string& path, std::size_t most_bytes = kMaxTomlBytes,
                                    bool is_named_by_found = false);
 

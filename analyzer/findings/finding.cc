@@ -1,7 +1,10 @@
 #include "analyzer/findings/finding.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace tensorlint::findings {
 namespace {
@@ -91,9 +94,24 @@ std::size_t count_places(const std::vector<Finding>& findings) {
   return places;
 }
 
+void sort_in_place(std::vector<Finding>& findings, const std::function<bool(const Finding&, const Finding&)>& less) {
+  std::vector<std::uint32_t> order(findings.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    if (less(findings[a], findings[b])) return true;
+    return !less(findings[b], findings[a]) && a < b;
+  });
+  for (std::uint32_t at = 0; at < order.size(); ++at) {
+    // What belongs here may have made way before, to where another one came from.
+    std::uint32_t from = order[at];
+    while (from < at) from = order[from];
+    if (from != at) std::swap(findings[at], findings[from]);
+    order[at] = from;
+  }
+}
+
 void sort_and_deduplicate(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });
+  sort_in_place(findings, [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });
   const auto last = std::unique(findings.begin(), findings.end(),
                                 [](const Finding& a, const Finding& b) { return sort_key(a) == sort_key(b); });
   findings.erase(last, findings.end());

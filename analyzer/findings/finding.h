@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -107,6 +108,8 @@ std::size_t memory_of(const Finding& finding);
 SeverityCounts count(const std::vector<Finding>& findings);
 std::size_t count_places(const std::vector<Finding>& findings);
 
+/// Equal ones stay in their order. Findings are large: std::stable_sort would take half of their memory again.
+void sort_in_place(std::vector<Finding>& findings, const std::function<bool(const Finding&, const Finding&)>& less);
 /// By file, node order, code: the same input gives the same list. What is said twice is said once.
 void sort_and_deduplicate(std::vector<Finding>& findings);
 

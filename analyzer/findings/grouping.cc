@@ -63,6 +63,12 @@ void group_by_cause(std::vector<Finding>& findings) {
       if (!is_new) groups.unite(known->second, i);
     }
   }
+  first_with.clear();
+  std::vector<std::size_t> counts(findings.size());
+  for (std::size_t i = 0; i < findings.size(); ++i) ++counts[groups.root(i)];
+  // Findings are large: a vector that grows would have thrice the room that it needs.
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    if (counts[i] > 1) findings[i].also.reserve(counts[i] - 1);
   for (std::size_t i = 0; i < findings.size(); ++i)
     if (const std::size_t first = groups.root(i); first != i) findings[first].also.push_back(std::move(findings[i]));
   std::size_t kept = 0;

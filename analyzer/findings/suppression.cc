@@ -11,12 +11,8 @@ bool Suppression::covers(const Finding& finding) const {
 }
 
 std::uint64_t Suppression::steps(const Finding& finding) const {
-  // matches_name: a word of 64 positions of the glob for each byte of the text, some five of these a step.
-  const auto matching = [](std::string_view glob, std::string_view text) {
-    return (glob.size() / 64 + 1) * (text.size() / 4 + 1);
-  };
   constexpr std::uint64_t kSets = 8;
-  return kSets + matching(node, finding.node) + matching(graph, finding.graph);
+  return kSets + steps_of_match(node, finding.node) + steps_of_match(graph, finding.graph);
 }
 
 }  // namespace tensorlint::findings

@@ -111,18 +111,9 @@ std::string fact_text(const dataflow::Analysis& analysis, ValueId value, ExtentN
 bool ShowFilter::matches(const Model& model, NodeId id, findings::LocationResolver& locations) const {
   if (!node.empty() && !matches_name(node, model.label(id))) return false;
   if (module.empty()) return true;
-  // A module contains those below it: `encoder` is also the module of what is in `encoder.layers.0`. Programs nest a
-  // dozen, and each is compared from its beginning.
-  constexpr int kMaxModules = 64;
+  // A module contains those below it: `encoder` is also the module of what is in `encoder.layers.0`.
   const std::string of = module_of(model, id, locations);
-  std::size_t end = of.find('.');
-  for (int count = 1; !of.empty(); end = of.find('.', end + 1)) {
-    if (count == kMaxModules) end = std::string::npos;
-    if (matches_name(module, std::string_view(of).substr(0, end))) return true;
-    if (end == std::string::npos) break;
-    ++count;
-  }
-  return false;
+  return !of.empty() && matches_name(module + ".*", of + ".");
 }
 
 std::string module_of(const Model& model, NodeId node, findings::LocationResolver& locations) {

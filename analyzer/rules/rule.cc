@@ -391,7 +391,8 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
   finding.path = analysis_.model().path;
   finding.graph = kept(analysis_.model().graph_path(graph));
   finding.order = ~std::uint64_t{0};
-  keep(*this, sizeof finding + finding.path.size() + finding.graph.size());
+  // Each is there twice while `take` moves them.
+  keep(*this, 2 * sizeof finding + finding.path.size() + finding.graph.size());
   return &finding;
 }
 

@@ -29,6 +29,9 @@ struct Attribute {
   std::span<const GraphId> graphs;
   const TypeDecl* type = nullptr;
   std::span<const TypeDecl* const> types;
+
+  /// Of its own: a reference may stand for some, too.
+  bool has_graphs() const { return graph != GraphId::kNone || !graphs.empty(); }
 };
 
 }  // namespace tensorlint

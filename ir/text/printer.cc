@@ -357,9 +357,7 @@ class Printer {
     if (op.overload != NameId::kEmpty) out_ += ':' + text::plain_word(model_.text(op.overload));
 
     const auto attributes = model_.attributes(self);
-    const bool graphs_inside = std::any_of(attributes.begin(), attributes.end(), [](const Attribute& attribute) {
-      return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
-    });
+    const bool graphs_inside = std::ranges::any_of(attributes, &Attribute::has_graphs);
     // Graphs take many lines: operands first, where the eye finds them.
     if (!graphs_inside) this->attributes(attributes, indent);
     out_ += " (";

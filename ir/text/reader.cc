@@ -1,16 +1,11 @@
 #include "ir/text/reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 
-#include "base/descriptor.h"
+#include "base/file_bytes.h"
 #include "base/foreign_format.h"
 #include "base/text.h"
 #include "ir/text/model_reader.h"
@@ -41,31 +36,9 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
 }
 
 Result<Model> read_onnx_text_file(const std::string& path) {
-  const auto failed = [](int number) { return Error{fmt::format("cannot be read: {}", std::strerror(number)), {}}; };
-  // Without O_NONBLOCK opening a pipe waits for its writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.ok()) return failed(errno);
-  struct stat status{};
-  if (::fstat(file.number(), &status) != 0) return failed(errno);
-  if (!S_ISREG(status.st_mode)) return Error{"not a regular file", {}};
-  if (static_cast<std::uint64_t>(status.st_size) > kMaxTextBytes)
-    return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", status.st_size), {}};
-  std::string text;
-  char block[1 << 16];
-  while (true) {
-    const ssize_t count = ::read(file.number(), block, sizeof block);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failed(errno);
-    if (count == 0) break;
-    text.append(block, static_cast<std::size_t>(count));
-    if (text.size() > kMaxTextBytes) return Error{"the file grew beyond 1 GiB while it was read", {}};
-  }
-  struct stat after{};
-  if (::fstat(file.number(), &after) != 0) return failed(errno);
-  if (text.size() != static_cast<std::size_t>(status.st_size) || after.st_size != status.st_size ||
-      after.st_mtim.tv_sec != status.st_mtim.tv_sec || after.st_mtim.tv_nsec != status.st_mtim.tv_nsec)
-    return Error{"the file changed while it was read", {}};
-  return read_onnx_text(text, path);
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path, kMaxTextBytes);
+  if (!file) return file.error();
+  return read_onnx_text((*file)->bytes(), path);
 }
 
 std::vector<Comment> comments_of(std::string_view text) {

@@ -23,7 +23,7 @@ namespace tensorlint {
 /// Errors: what was expected and what was found, at the place it was found; graphs and types nest at most 64 deep.
 Result<Model> read_onnx_text(std::string_view text, std::string path);
 
-/// The same of a file. Errors: also a file that cannot be read, is not a regular file or is larger than 1 GiB.
+/// The same of a file. Errors: also those of FileBytes, and a file that is larger than 1 GiB.
 Result<Model> read_onnx_text_file(const std::string& path);
 
 /// The `#` comments of a text, also of one that is not well formed; views into `text`.

@@ -50,8 +50,6 @@ std::size_t arguments_in(const ops::Message& message) {
   return count;
 }
 
-bool has_graphs(const Attribute& attribute) { return attribute.graph != GraphId::kNone || !attribute.graphs.empty(); }
-
 }  // namespace
 
 void Solver::visit_node(NodeId id) {
@@ -125,7 +123,7 @@ void Solver::visit_node(NodeId id) {
   }
   if (region_kind(model_, op) != RegionKind::kNone) {
     visit_region(id, call);
-  } else if (std::ranges::any_of(attributes, has_graphs)) {
+  } else if (std::ranges::any_of(attributes, &Attribute::has_graphs)) {
     forget_graphs(attributes);  // nobody follows what such an operator does with them
   } else if (memoisable && clean && frame.result.repeatable &&
              call.attributes.data() == model_.attributes(node).data()) {

@@ -207,12 +207,13 @@ class TransferPlanner {
   /// Ties a node to a side that a source names or that alone has a kernel.
   void bind(NodeId id, Vertex side) {
     const Vertex placed = side_of(sources_.node(id), model_.label(id), false);
-    const auto choice = choices_.find(id);
+    const auto choice = std::ranges::lower_bound(choices_, id, {}, &ProviderChoices::value_type::first);
     const Node& node = model_.node(id);
-    const bool bound = placed == kNowhere && choice != choices_.end();  // Constant has no kernels
-    if (placed == kCpu || (bound && !choice->second.missing.empty())) cut_.add_edge(side, kCpu, MinimumCut::kInfinite);
-    const bool only_there =
-        bound && missing_kernel(analysis_, node, provider_).empty() && !missing_kernel(analysis_, node, *cpu_).empty();
+    const bool bound =
+        placed == kNowhere && choice != choices_.end() && choice->first == id;  // Constant has no kernels
+    if (placed == kCpu || (bound && choice->second.missing.any())) cut_.add_edge(side, kCpu, MinimumCut::kInfinite);
+    const bool only_there = bound && !find_missing_kernel(analysis_, node, provider_).any() &&
+                            find_missing_kernel(analysis_, node, *cpu_).any();
     if (placed == kAccelerator || only_there) cut_.add_edge(kAccelerator, side, MinimumCut::kInfinite);
   }
 
@@ -408,7 +409,7 @@ class TransferPlanner {
   DeviceSources sources_;
   const ProviderTable& provider_;
   std::shared_ptr<const ProviderTable> cpu_;
-  std::map<NodeId, ProviderChoice> choices_;
+  ProviderChoices choices_;
   MinimumCut cut_;
   NominalWork work_;
   GraphVisits visits_;

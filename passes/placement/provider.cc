@@ -51,6 +51,7 @@ std::string parse_types(std::string_view text, ProviderKernel& kernel) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos)
     return fmt::format("`{}` is not of the form T=float32,float16", text);
+  if (equals + 1 == text.size()) return fmt::format("`{}` names no dtype", text);
   DTypeSet dtypes = DTypeSet::from_bits(0);
   for (std::string_view rest = text.substr(equals + 1); !rest.empty();) {
     const std::size_t comma = rest.find(',');
@@ -108,10 +109,15 @@ class Chooser {
     for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   }
 
-  std::map<NodeId, ProviderChoice> run() {
+  ProviderChoices run() {
     const dataflow::NodeOrders orders = dataflow::order_all_nodes(model_, analysis_.meter());
+    choices_.reserve(model_.nodes.size());
     for (const GraphId graph : model_.graphs.ids())
-      for (const NodeId node : orders[graph].nodes) choose(node);
+      for (const NodeId node : orders[graph].nodes) {
+        if (analysis_.meter().is_spent()) break;
+        choose(node);
+      }
+    std::ranges::sort(choices_, {}, &ProviderChoices::value_type::first);
     return std::move(choices_);
   }
 
@@ -125,9 +131,9 @@ class Chooser {
     if (traits.opcode == Opcode::kConstant) return;
     ProviderChoice choice;
     for (; choice.provider < providers_.size(); ++choice.provider) {
-      std::string why = missing_kernel(analysis_, node, *providers_[choice.provider]);
-      if (why.empty() || is_inlined(op)) break;
-      if (choice.provider == 0) choice.missing = std::move(why);
+      const MissingKernel missing = find_missing_kernel(analysis_, node, *providers_[choice.provider]);
+      if (!missing.any() || is_inlined(op)) break;
+      if (choice.provider == 0) choice.missing = missing;
     }
     if (choice.provider < providers_.size() && prefers_cpu(node, devices)) {
       choice.provider = static_cast<std::uint32_t>(providers_.size());
@@ -136,7 +142,7 @@ class Chooser {
     if (choice.provider == providers_.size() || devices.has_host_results())
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) on_cpu_[result] = true;
-    choices_.emplace(id, std::move(choice));
+    choices_.emplace_back(id, choice);
   }
 
   /// What the cpu has no kernel for either, whatever the dtype, can only be replaced by the operators that ONNX defines
@@ -191,7 +197,7 @@ class Chooser {
   std::shared_ptr<const ProviderTable> cpu_;
   IdVector<OperatorId, OperatorTraits> traits_;
   IdVector<ValueId, bool> on_cpu_;
-  std::map<NodeId, ProviderChoice> choices_;
+  ProviderChoices choices_;
 };
 
 }  // namespace
@@ -199,6 +205,8 @@ class Chooser {
 MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
   const Model& model = analysis.model();
   const Operator& op = model.op(node);
+  constexpr std::uint64_t kStepsOfLookup = 8;
+  analysis.meter().charge(kStepsOfLookup);
   const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
   if (known == provider.kernels.end()) return {.kind = MissingKernel::Kind::kOperator};
   if (op.schema == nullptr) return {};  // a custom operator by its name alone
@@ -218,15 +226,14 @@ MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node
   return missing;
 }
 
-std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
-  const MissingKernel missing = find_missing_kernel(analysis, node, provider);
+std::string to_text(const MissingKernel& missing, const Operator& op, const ProviderTable& provider) {
   switch (missing.kind) {
     case MissingKernel::Kind::kNothing:
       return {};
     case MissingKernel::Kind::kOperator:
       return fmt::format("no kernel of {}", provider.name);
     case MissingKernel::Kind::kVersion: {
-      const int version = analysis.model().op(node).schema->since_version;
+      const int version = op.schema->since_version;
       std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
       if (missing.newest < version) why += fmt::format(", the newest is for {}", missing.newest);
       return why;
@@ -300,8 +307,8 @@ std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
 
 std::string built_in_providers() { return fmt::format("{}", fmt::join(provider_table_names(), ", ")); }
 
-std::map<NodeId, ProviderChoice> choose_providers(const dataflow::Analysis& analysis,
-                                                  std::span<const std::shared_ptr<const ProviderTable>> providers) {
+ProviderChoices choose_providers(const dataflow::Analysis& analysis,
+                                 std::span<const std::shared_ptr<const ProviderTable>> providers) {
   return Chooser(analysis, providers).run();
 }
 

@@ -45,25 +45,29 @@ struct MissingKernel {
   Kind kind = Kind::kNothing;
   std::int64_t newest = 0;  ///< kVersion: the newest version that it has
   DTypeSet dtypes{};        ///< kDtypes: of an operand or result
+
+  bool any() const { return kind != Kind::kNothing; }
 };
 /// A dtype that is not known counts as one that the kernel has.
 MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider);
 
-/// The same in words; empty where nothing is missing.
-std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider);
+/// The same in words: "no kernel of cuda for int64"; empty where nothing is missing.
+std::string to_text(const MissingKernel& missing, const Operator& op, const ProviderTable& provider);
 
 /// Where one node runs, and why not on the first provider.
 struct ProviderChoice {
   std::uint32_t provider = 0;     ///< index into the list; its size: on the cpu, which runs what no provider does
   bool shape_arithmetic = false;  ///< on the cpu since it works on shapes, which are there already
-  std::string missing;            ///< the first provider has no kernel: "no kernel for int64", ...
+  MissingKernel missing;          ///< of the first provider
 };
+/// By node: a model may have millions of them.
+using ProviderChoices = std::vector<std::pair<NodeId, ProviderChoice>>;
 
 /// Chooses for each node the first provider that has a kernel for its operator, version and dtypes, as onnxruntime's
 /// partitioner does; then nodes that only work on what is on the cpu already go back there (its GetCpuPreferredNodes).
 /// A dtype that is not known counts as one that the kernel has. Control flow, calls, Transfer and Constant have no
-/// entry.
-std::map<NodeId, ProviderChoice> choose_providers(const dataflow::Analysis& analysis,
-                                                  std::span<const std::shared_ptr<const ProviderTable>> providers);
+/// entry, nor has what comes after the meter is spent.
+ProviderChoices choose_providers(const dataflow::Analysis& analysis,
+                                 std::span<const std::shared_ptr<const ProviderTable>> providers);
 
 }  // namespace tensorlint::placement

@@ -27,6 +27,8 @@ constexpr std::string_view kTooManyCases = "more combinations of conditions are 
 /// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early. The
 /// costs of several models that one meter is for (`place`) reach no further beyond its allowance.
 constexpr std::uint64_t kMaxCostSteps = std::uint64_t{24} << 20;
+/// Buffers, and copies by node, beyond what the analysis may take.
+constexpr std::uint64_t kMemory = std::uint64_t{56} << 20;
 constexpr std::uint64_t kStepsPerBuffer = 4, kStepsPerName = 1, kStepsPerVisit = 16;
 
 /// A tensor at run time: the same one under every name that hands it on.
@@ -125,15 +127,8 @@ class Run {
     }
     ++case_.cost.copies;
     case_.cost.bytes = dims().add(case_.cost.bytes, bytes);
-    auto& direction =
-        case_.directions.try_emplace({sources_.name(tensor.home), sources_.name(to)}, 0, dims().constant(0))
-            .first->second;
-    ++direction.first;
-    direction.second = dims().add(direction.second, bytes);
     NodeCopies& node =
-        case_.nodes
-            .try_emplace(id, NodeCopies{0, dims().constant(0), 0, sources_.name(tensor.home), sources_.name(to), value})
-            .first->second;
+        case_.nodes.try_emplace(id, NodeCopies{0, dims().constant(0), 0, tensor.home, to, value}).first->second;
     ++node.copies;
     node.bytes = dims().add(node.bytes, bytes);
     if (later_iterations_ > 0) ++node.in_loop;
@@ -146,7 +141,8 @@ class Run {
   /// Of the budget, for buffers that are made; stops where it, or the work, does not reach.
   bool spend(std::uint64_t buffers) {
     meter_.charge(kStepsPerVisit);
-    if (budget_ < buffers || meter_.steps() > last_step_) stop("a run has more nodes than are followed");
+    const bool is_full = meter_.most_heap() / 2 > meter_.memory_allowed() / 2 + kMemory / 2;
+    if (budget_ < buffers || meter_.steps() > last_step_ || is_full) stop("a run has more nodes than are followed");
     budget_ -= std::min(budget_, buffers);
     return problem_.empty();
   }
@@ -419,7 +415,7 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
   TensorBytes bytes(analysis);
   const dataflow::NodeOrders orders = dataflow::order_all_nodes(analysis.model(), analysis.meter());
   Answers answers;
-  std::size_t dearest = 0, cheapest = 0;
+  std::size_t dearest = 0;
   std::uint64_t budget = kMaxCostVisits;
   const Meter& meter = analysis.meter();
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() - kMaxCostSteps;
@@ -430,17 +426,15 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
     Run run(analysis, sources, bytes, orders, answers, budget, last_step);
     CostCase found = run.run();
     cost.unknown = run.problem();
-    // Hundreds of cases may have thousands of nodes and directions each.
-    const std::size_t at = cost.cases.size(), dearest_before = dearest, cheapest_before = cheapest;
+    // Hundreds of cases may have thousands of nodes each.
+    const std::size_t at = cost.cases.size(), dearest_before = dearest;
     if (at == 0 || is_less(analysis.facts(), cost.cases[dearest], found)) dearest = at;
-    if (at == 0 || is_less(analysis.facts(), found, cost.cases[cheapest])) cheapest = at;
     cost.cases.push_back(std::move(found));
-    for (const std::size_t known : {dearest_before, cheapest_before, at}) {
+    for (const std::size_t known : {dearest_before, at})
       if (known != dearest) cost.cases[known].nodes.clear();
-      if (known != dearest && known != cheapest) cost.cases[known].directions.clear();
-    }
   } while (answers.next());
   if (!cost.unknown.empty()) cost.cases.clear();
+  cost.devices = sources.names();
   return cost;
 }
 

@@ -25,7 +25,7 @@ struct NodeCopies {
   std::uint64_t copies = 0;
   Dim bytes;
   std::uint64_t in_loop = 0;  ///< of these, made in a loop's second iteration or later
-  std::string from, to;       ///< of the first one
+  int from = 0, to = 0;       ///< of the first one, in RuntimeCost::devices
   ValueId value = ValueId::kAbsent;
 };
 
@@ -34,14 +34,14 @@ struct CostCase {
   std::map<std::string_view, bool> conditions;  ///< by names of the model
   std::map<std::string, bool> named_conditions() const { return {conditions.begin(), conditions.end()}; }
   CopyCost cost;
-  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>>
-      directions;                      ///< home, target: copies, bytes; of the cheapest and the dearest case alone
   std::map<NodeId, NodeCopies> nodes;  ///< of the dearest case alone
 };
 
 struct RuntimeCost {
   std::vector<CostCase> cases;  ///< one per open conditions that decide, at least one; empty where `unknown` says why
   std::string unknown;
+  std::vector<std::string> devices;  ///< names, by number
+  const std::string& device(int number) const { return devices[static_cast<std::size_t>(number)]; }
   const CostCase& cheapest(const FactStore& facts) const;
   const CostCase& dearest(const FactStore& facts) const;
 };

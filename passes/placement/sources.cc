@@ -18,19 +18,12 @@ namespace {
 
 constexpr std::string_view kTagKey = "tensorlint.device";
 constexpr std::string_view kModelKeyPrefix = "tensorlint.device:";
-/// Of the meter, to compare a name with a glob.
-constexpr std::uint64_t kStepsOfGlob = 2;
 
 /// An empty glob matches nothing here.
-/// Linear in both, but for wildcards of one character, which take a 64th of the product. Parts between stars are
-/// searched for, and where a name all but repeats one that takes some nanoseconds for each of its bytes.
 bool matches(std::string_view glob, std::string_view name, Meter& meter) {
   meter.charge(1);
   if (glob.empty()) return false;
-  const bool has_stars = glob.find('*') != std::string_view::npos;
-  const bool has_others = has_stars && glob.find('?') != std::string_view::npos;
-  meter.charge(kStepsOfGlob + (glob.size() + name.size()) / (has_stars ? 2 : 16) +
-               (has_others ? std::min(glob.size(), name.size()) * (64 + name.size()) / 64 : 0));
+  meter.charge(steps_of_match(glob, name));
   return matches_name(glob, name);
 }
 
@@ -142,10 +135,10 @@ void DeviceSources::read_command_line(const Model& model, const PlacementOptions
 void DeviceSources::read_providers(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   if (options.providers.empty()) return;
   reserve(analysis.model());
-  choices_ = choose_providers(analysis, options.providers);
+  providers_ = options.providers;
+  choices_ = choose_providers(analysis, providers_);
   for (const auto& [node, choice] : choices_)
-    place_node(node,
-               choice.provider < options.providers.size() ? number(options.providers[choice.provider]->device) : 0,
+    place_node(node, choice.provider < providers_.size() ? number(providers_[choice.provider]->device) : 0,
                SourceKind::kProvider);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -77,8 +76,9 @@ class DeviceSources {
     return number < kManyDevices ? names_[static_cast<std::size_t>(number)] : none;
   }
   static constexpr int kManyDevices = 62;
+  const std::vector<std::shared_ptr<const ProviderTable>>& providers() const { return providers_; }
   /// Of the nodes that providers were asked for.
-  const std::map<NodeId, ProviderChoice>& provider_choices() const { return choices_; }
+  const ProviderChoices& provider_choices() const { return choices_; }
 
  private:
   void read_command_line(const Model& model, const PlacementOptions& options);
@@ -98,7 +98,8 @@ class DeviceSources {
   std::vector<std::int8_t> nodes_, values_;  // empty until something is placed
   std::vector<SourceKind> node_sources_, value_sources_;
   std::vector<PlacementProblem> problems_;
-  std::map<NodeId, ProviderChoice> choices_;
+  std::vector<std::shared_ptr<const ProviderTable>> providers_;
+  ProviderChoices choices_;
 };
 
 }  // namespace tensorlint::placement

@@ -14,7 +14,7 @@ constexpr std::size_t kMaskBits = 64;
 bool says_what_it_does(const Model& model, const Node& node) {
   return model.op(node).function == GraphId::kNone &&
          std::ranges::all_of(model.attributes(node), [](const Attribute& attribute) {
-           return attribute.graph == GraphId::kNone && attribute.graphs.empty() && attribute.reference.empty();
+           return !attribute.has_graphs() && attribute.reference.empty();
          });
 }
 
@@ -72,9 +72,8 @@ void GraphPlan::find_leaves(const Model& model) {
   for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
     has_graphs_[node] = std::ranges::any_of(model.attributes(model.node(node)), [](const Attribute& attribute) {
       // What a call gives for a reference may be a graph.
-      return attribute.graph != GraphId::kNone || !attribute.graphs.empty() ||
-             (!attribute.reference.empty() &&
-              (attribute.kind == AttributeKind::kGraph || attribute.kind == AttributeKind::kUndefined));
+      return attribute.has_graphs() || (!attribute.reference.empty() && (attribute.kind == AttributeKind::kGraph ||
+                                                                         attribute.kind == AttributeKind::kUndefined));
     });
   for (Steps& steps : graphs_) {
     steps.leaves.resize(steps.nodes.size());

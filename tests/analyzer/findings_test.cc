@@ -231,5 +231,22 @@ TEST(Findings, AreSortedByFileNodeAndCodeAndSaidOnce) {
   EXPECT_EQ(order, "a1TL-D101x a1TL-D101y a1TL-S201x a2TL-D101x b0TL-D101x ");
 }
 
+TEST(Findings, AreSortedInPlaceAndStay) {
+  // All orders of six, two of which are equal.
+  std::vector<std::uint64_t> keys{0, 1, 2, 2, 3, 4};
+  do {
+    std::vector<findings::Finding> sorted(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      sorted[i].order = keys[i];
+      sorted[i].message = std::to_string(i);
+    }
+    std::vector<findings::Finding> expected = sorted;
+    const auto less = [](const findings::Finding& a, const findings::Finding& b) { return a.order < b.order; };
+    std::ranges::stable_sort(expected, less);
+    findings::sort_in_place(sorted, less);
+    for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(sorted[i].message, expected[i].message) << i;
+  } while (std::ranges::next_permutation(keys).found);
+}
+
 }  // namespace
 }  // namespace tensorlint

@@ -1,9 +1,10 @@
-"""Looks for small models that cost much: cost_search.py SECONDS [--inputs N] [--seed N] [--jobs N] [--found FOLDER] FOLDER...
+"""Looks for small models that cost much: cost_search.py SECONDS [--inputs N] [--seed N] [--jobs N] [--largest BYTES] [--found FOLDER] FOLDER...
 
 Models of the folders are changed at random, above all repeated: nodes in a chain or beside each other, dims, attributes, inputs, functions that
 call each other, bodies in bodies. Each one goes through a command as a process of its own, and what costs most lives on, for each command and
 kind of model, to be changed again. The promise of SECURITY.md is what is looked for: a second of processor time for 64 KiB, and 64 MiB + 40 bytes a
-byte of memory. An input that breaks it is left in `--found`, made smaller, with the command, and the exit code is 1. Measured is the whole process
+byte of memory. `--largest` lets models grow beyond that, in which a byte more of memory for each byte is seen better; time is then held against
+their size. An input that breaks it is left in `--found`, made smaller, with the command, and the exit code is 1. Measured is the whole process
 in an ordinary build, since a sanitizer costs a factor that differs from place to place.
 """
 import argparse
@@ -25,7 +26,7 @@ import onnx
 import onnx.printer
 
 TOOL = str(pathlib.Path(os.environ["TENSORLINT_BINARY"]).resolve())
-LARGEST = 64 << 10
+PROMISED_BYTES = 64 << 10
 SECONDS = 1.0
 MEMORY = 64 << 20
 MEMORY_A_BYTE = 40
@@ -57,9 +58,10 @@ EDGES = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 16, 64, 255, 1024, 65536, 2*
 
 
 class Mutator:
-    def __init__(self, seeds, chance):
+    def __init__(self, seeds, chance, largest=PROMISED_BYTES):
         self.seeds = seeds
         self.chance = chance
+        self.largest = largest
         self.fresh = 0
 
     def seed(self):
@@ -115,7 +117,7 @@ class Mutator:
         return self.chance.choice((1, 2, 4, 16, 64, most // 2, most)) if most > 1 else 1
 
     def room(self, model):
-        return LARGEST - model.ByteSize()
+        return self.largest - model.ByteSize()
 
     # ---- changes
 
@@ -133,7 +135,7 @@ class Mutator:
         after = list(graph.node[start + len(block) :])
         del graph.node[start + len(block) :]
         last = made[-1:]
-        for _ in range(min(self.count(unit, self.room(model)), 6000)):
+        for _ in range(min(self.count(unit, self.room(model)), self.largest // 10)):
             names = {name: self.new_name() for name in made}
             for node in block:
                 copy = graph.node.add()
@@ -159,7 +161,7 @@ class Mutator:
         if field.type == field.TYPE_MESSAGE:
             data = value.SerializeToString()
             renamed = hasattr(value, "name") and isinstance(value.name, str) and self.chance.random() < 0.7
-            for _ in range(min(self.count(len(data) + 3, self.room(model)), 6000)):
+            for _ in range(min(self.count(len(data) + 3, self.room(model)), self.largest // 10)):
                 copy = values.add()
                 copy.MergeFromString(data)
                 if renamed:
@@ -334,10 +336,10 @@ class Mutator:
 
 
 class Cost:
-    def __init__(self, seconds, memory, allowed):
+    def __init__(self, seconds, memory, allowed, size=0):
         self.seconds = seconds
         self.memory = memory
-        self.of_time = seconds / SECONDS
+        self.of_time = seconds / (SECONDS * max(1, size / PROMISED_BYTES))
         self.of_memory = memory / allowed
 
     @property
@@ -406,7 +408,7 @@ def last_value(model):
     return next((name for name in names if name and name.isprintable()), "?")
 
 
-def words_of(data, command, folder):
+def words_of(data, command, folder, largest=PROMISED_BYTES):
     """The words of the command, with its files in place, and the bytes of the model there; nothing where it cannot be told as text, or is too large so."""
     path = os.path.join(folder, "m.onnx")
     if "{text}" in command:
@@ -415,7 +417,7 @@ def words_of(data, command, folder):
             data = onnx.printer.to_text(onnx.ModelProto.FromString(data)).encode()
         except Exception:  # the printer raises errors of many classes for changed models, some of them not RuntimeError
             return None, 0
-        if len(data) > LARGEST:
+        if len(data) > largest:
             return None, 0
     with open(path, "wb") as file:
         file.write(data)
@@ -424,19 +426,19 @@ def words_of(data, command, folder):
     return [places.get(word, word.replace("{folder}", folder)) for word in command], len(data)
 
 
-def measure(data, command, starter):
+def measure(data, command, starter, largest=PROMISED_BYTES):
     """The cost of a command, and how it ended where that is none of its exit codes."""
-    words, size = words_of(data, command, starter.folder)
+    words, size = words_of(data, command, starter.folder, largest)
     if words is None:
         return Cost(0, 0, 1), ""
     code, seconds, memory = starter.run([TOOL, *words])
     allowed = MEMORY + MEMORY_A_BYTE * size + (RUNTIME_MEMORY if "runtime" in command or "place" in command else 0)
-    return Cost(seconds, memory, allowed), "" if code in (0, 1, 2) else f"ends with {code}"
+    return Cost(seconds, memory, allowed, size), "" if code in (0, 1, 2) else f"ends with {code}"
 
 
-def breaks(data, command, starter):
+def breaks(data, command, starter, largest=PROMISED_BYTES):
     """Measured again, since another process may have disturbed the first measurement."""
-    costs = [measure(data, command, starter) for _ in range(3)]
+    costs = [measure(data, command, starter, largest) for _ in range(3)]
     return all(end or cost.share > 1 for cost, end in costs)
 
 
@@ -451,7 +453,7 @@ def kind(data):
     return " ".join(name if onnx.defs.has(name) else "other" for name in most)
 
 
-def smaller(data, command, starter):
+def smaller(data, command, starter, largest=PROMISED_BYTES):
     """The input without the nodes, functions and values that it does not need to break the promise, as far as that is soon found."""
     left = MOST_SHORTENINGS
     for part in ("functions", "node", "initializer", "value_info", "input", "output"):
@@ -469,7 +471,7 @@ def smaller(data, command, starter):
                 values = model.functions if part == "functions" else getattr(model.graph, part)
                 del values[at : at + step]
                 shorter = model.SerializeToString()
-                cost, end = measure(shorter, command, starter)
+                cost, end = measure(shorter, command, starter, largest)
                 if end or cost.share > 1.2:
                     data = shorter
                 else:
@@ -507,7 +509,7 @@ class Search:
         self.seeds = seeds
         self.starter = starter
         self.chance = random.Random(f"{arguments.seed}/{number}")
-        self.mutator, self.population = Mutator(seeds, self.chance), Population(self.chance)
+        self.mutator, self.population = Mutator(seeds, self.chance, arguments.largest), Population(self.chance)
         self.runs = 0
         self.found: list[str] = []
         self.known: set[tuple[int, str]] = set()
@@ -535,13 +537,13 @@ class Search:
             if chance.random() < 0.2:
                 command = chance.randrange(len(COMMANDS))
         data = self.mutator.changed(data)
-        if len(data) > LARGEST:
+        if len(data) > self.arguments.largest:
             return
-        cost, ended = measure(data, COMMANDS[command], starter)
+        cost, ended = measure(data, COMMANDS[command], starter, self.arguments.largest)
         self.runs += 1
         if not ended and cost.share <= 1:
             self.population.offer(command, cost, data)
-        elif (command, kind(data)) not in self.known and breaks(data, COMMANDS[command], starter):
+        elif (command, kind(data)) not in self.known and breaks(data, COMMANDS[command], starter, self.arguments.largest):
             # What breaks the promise has no children: they would only break it again.
             self.known.add((command, kind(data)))
             self.keep(command, data)
@@ -549,9 +551,9 @@ class Search:
     def keep(self, command, data):
         name = hashlib.sha1(data).hexdigest()[:12]
         (self.arguments.found / f"{name}.onnx").write_bytes(data)
-        data = smaller(data, COMMANDS[command], self.starter)
+        data = smaller(data, COMMANDS[command], self.starter, self.arguments.largest)
         (self.arguments.found / f"{name}.onnx").write_bytes(data)
-        cost, ended = measure(data, COMMANDS[command], self.starter)
+        cost, ended = measure(data, COMMANDS[command], self.starter, self.arguments.largest)
         words = " ".join(COMMANDS[command])
         self.found.append(f"{name}.onnx: {words}: {cost.seconds:.2f} s, {cost.memory >> 20} MiB, {len(data)} bytes {ended} {kind(data)}")
         print("found", self.found[-1], flush=True)
@@ -581,6 +583,7 @@ def main():
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--inputs", type=int, help="stop after so many of each job")
+    parser.add_argument("--largest", type=int, default=PROMISED_BYTES, help="bytes of the largest model")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--found", type=pathlib.Path, default=pathlib.Path("found"))
     arguments = parser.parse_args()
@@ -589,7 +592,7 @@ def main():
         for path in sorted(folder.rglob("*.onnx")):
             data = path.read_bytes()
             with contextlib.suppress(Exception):  # a seed that protobuf cannot read cannot be changed by its parts
-                if len(data) <= LARGEST and len(onnx.ModelProto.FromString(data).graph.node) > 0:
+                if len(data) <= arguments.largest and len(onnx.ModelProto.FromString(data).graph.node) > 0:
                     seeds.append(data)
     if not seeds:
         sys.exit("no models to begin with")

@@ -61,6 +61,13 @@ class CostSearch(unittest.TestCase):
         self.assertRegex(outcome.stdout, r"\n[1-9]\d* inputs, 0 break the promise\n")
         self.assertEqual(found, [])
 
+    def test_larger_models_where_they_are_asked_for(self):
+        large = 'test "$(wc -c <"$last")" -gt 66000 && exit 3'
+        self.assertEqual(search(large, "--inputs", "80")[1], [])
+        outcome, found = search(large, "--inputs", "80", "--largest", "200000")
+        self.assertIn("ends with 3", outcome.stdout)
+        self.assertLessEqual(max(map(len, found)), 200_000)
+
     def test_a_search_goes_on_after_the_process_that_runs_the_commands_died(self):
         # Every fourth run ends its parent.
         outcome, found = search('echo >>runs; test $(($(wc -l <runs) % 4)) = 0 && kill -9 $PPID', "--inputs", "40")

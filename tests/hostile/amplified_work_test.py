@@ -227,7 +227,7 @@ g (float[4,10] x, float[3] t) => (float[480,1] y0) <float[4,10] w> {{ w = Sum (x
                     output, _ = process.communicate(timeout=60)
                     if stopped_at is not None and stopped_at < size:
                         self.assertEqual(process.returncode, UNREADABLE, output)
-                        self.assertIn(b"changed while it was read", output)
+                        self.assertIn(b"changed while being read", output)
                         tried += 1
                     break
             process.communicate()

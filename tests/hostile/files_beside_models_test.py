@@ -47,6 +47,28 @@ class FilesBesideModelsTest(unittest.TestCase):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
+    def test_files_that_cannot_be_read_to_their_end(self):
+        """Regular files, and in one of them nothing comes: only its owner may ask."""
+        self.model.write_bytes(simple([RELU]))
+        for path, said in (("/proc/self/mem", b"cannot be read: Input/output error"), ("/proc/kmsg", b"cannot be read: Resource temporarily unavailable")):
+            if not os.access(path, os.R_OK):
+                continue
+            for name, content in (("--config", None), ("--baseline", None), ("--placement-file", None), ("--signatures", None), ("", f'baseline = "{path}"'), ("", f'placement-file = "{path}"')):
+                with self.subTest(path, option=name or content):
+                    if content:
+                        self.write("tensorlint.toml", content + "\n")
+                    result = run(["check", *([] if content else [name, path]), self.model], seconds=5)
+                    self.assertEqual(result.code, UNREADABLE)
+                    self.assertIn(said, result.errors)
+
+    def test_reports_over_files_that_are_read(self):
+        self.model.write_bytes(simple([RELU]))
+        for option, content in (("--baseline", '{"schema": 1, "findings": []}'), ("--placement-file", ""), ("--signatures", ""), ("--config", ""), ("--provider", "provider p\ndevice cpu\n")):
+            side = self.write("side", content)
+            result = run(["check", "--placement", "runtime", option, side, "-o", f"{self.folder}/./side", self.model])
+            self.assertEqual((result.code, side.read_text()), (UNREADABLE, content), option)
+            self.assertIn(b"refusing to write a report over ", result.errors)
+
     def test_external_data_through_links_with_long_targets(self):
         (self.folder / "d").mkdir()
         self.write("w", bytes(4))

@@ -73,7 +73,7 @@ std::string choices(const std::string& text, const std::string& table) {
     said += std::string(model->label(node)) +
             (choice.provider == 0      ? " there"
              : choice.shape_arithmetic ? " shape"
-                                       : " cpu: " + choice.missing) +
+                                       : " cpu: " + to_text(choice.missing, model->op(model->node(node)), *parsed)) +
             "\n";
   return said;
 }

@@ -427,8 +427,9 @@ TEST(TextReader, LimitsOpsetImports) {
 }
 
 TEST(TextReader, RefusesWhatIsNoRegularFile) {
-  EXPECT_EQ(read_onnx_text_file("/dev/null").error().message, "not a regular file");
-  EXPECT_EQ(read_onnx_text_file("/nonexistent/m.onnxtxt").error().message, "cannot be read: No such file or directory");
+  EXPECT_EQ(read_onnx_text_file("/dev/null").error().message, "`/dev/null` is a device, not a regular file");
+  EXPECT_EQ(read_onnx_text_file("/nonexistent/m.onnxtxt").error().message,
+            "cannot open `/nonexistent/m.onnxtxt`: No such file or directory");
 }
 
 }  // namespace

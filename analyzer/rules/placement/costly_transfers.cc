@@ -26,7 +26,8 @@ class CostlyTransfers : public Rule {
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
       out.report(node,
                  fmt::format("{} is copied from {} to {} in every run{}",
-                             quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
+                             quoted_for_people(view.model().name_of(copies.value)), cost.device(copies.from),
+                             cost.device(copies.to),
                              bytes.empty() ? std::string()
                                            : fmt::format(" ({} bytes{})", bytes,
                                                          copies.copies > 1 ? " with what else the node reads" : "")))

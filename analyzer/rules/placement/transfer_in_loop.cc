@@ -22,8 +22,9 @@ class TransferInLoop : public Rule {
       if (copies.in_loop == 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
       out.report(node, fmt::format("{} is copied from {} to {} in a loop, {} times in one run{}",
-                                   quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
-                                   copies.copies, bytes.empty() ? std::string() : fmt::format(" ({} bytes)", bytes)))
+                                   quoted_for_people(view.model().name_of(copies.value)), cost.device(copies.from),
+                                   cost.device(copies.to), copies.copies,
+                                   bytes.empty() ? std::string() : fmt::format(" ({} bytes)", bytes)))
           .value(copies.value)
           .cost({copies.copies, 0, bytes, "0", dearest.named_conditions()});
     }

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "analyzer/rules/placement/wording.h"
 #include "base/escape.h"
@@ -23,9 +24,14 @@ class UnsupportedOnDevice : public Rule {
     const Model& model = view.model();
     const placement::DeviceSources& sources = view.placement().sources();
     // What many nodes of an operator lack is said once, at the first of them.
-    std::map<std::pair<NameId, std::string>, std::size_t> counts;
-    for (const auto& [node, choice] : sources.provider_choices())
-      if (is_missing(sources, node, choice)) ++counts[{model.op(model.node(node)).name, choice.missing}];
+    std::map<Key, std::size_t> counts;
+    Meter& meter = view.analysis().meter();
+    for (const auto& [node, choice] : sources.provider_choices()) {
+      if (!is_missing(sources, node, choice)) continue;
+      meter.charge(kStepsOfKey);
+      if (meter.is_spent()) return;
+      ++counts[key_of(model.op(model.node(node)), choice.missing)];
+    }
     NodeId cannot_be_captured = NodeId::kNone;
     std::string why;
     for (const auto& [node, choice] : sources.provider_choices()) {
@@ -34,9 +40,12 @@ class UnsupportedOnDevice : public Rule {
         cannot_be_captured = node;
         why = "it runs on the cpu";
       }
-      const auto known = counts.find({model.op(model.node(node)).name, choice.missing});
+      const Operator& op = model.op(model.node(node));
+      meter.charge(kStepsOfKey);
+      const auto known = counts.find(key_of(op, choice.missing));
       if (known == counts.end()) continue;
-      FindingBuilder finding = out.report(node, fmt::format("{}: the node runs on the cpu", choice.missing));
+      const std::string missing = to_text(choice.missing, op, *sources.providers().front());
+      FindingBuilder finding = out.report(node, fmt::format("{}: the node runs on the cpu", missing));
       if (known->second > 1)
         finding.note(known->second == 2 ? "so does 1 more node of this operator"
                                         : fmt::format("so do {} more nodes of this operator", known->second - 1));
@@ -56,9 +65,17 @@ class UnsupportedOnDevice : public Rule {
   }
 
  private:
+  static constexpr std::uint64_t kStepsOfKey = 8;
+  /// Name of the operator and what is said of it, as numbers.
+  using Key = std::tuple<NameId, placement::MissingKernel::Kind, std::uint32_t, int, std::int64_t>;
+  static Key key_of(const Operator& op, const placement::MissingKernel& missing) {
+    const bool is_version = missing.kind == placement::MissingKernel::Kind::kVersion;
+    return {op.name, missing.kind, missing.dtypes.bits(), is_version ? op.schema->since_version : 0,
+            is_version ? missing.newest : 0};
+  }
   static bool is_missing(const placement::DeviceSources& sources, NodeId node,
                          const placement::ProviderChoice& choice) {
-    return !choice.missing.empty() && !choice.shape_arithmetic &&
+    return choice.missing.any() && !choice.shape_arithmetic &&
            sources.node_source(node) == placement::SourceKind::kProvider && sources.node(node) == 0;
   }
   static bool uses_cuda(const placement::DeviceSources& sources) {
