@@ -53,9 +53,16 @@ class Meter {
   /// one of these is asked for. Whoever may not read it knows as little of it as of larger ones.
   bool may_read(const void* table, std::uint64_t bytes) {
     if (tables_.contains(table)) return true;
-    constexpr std::uint64_t kPage = 4096;
-    if (table_bytes_ + bytes + kPage > tables_allowed_) return false;
-    table_bytes_ += bytes + kPage;
+    // What systems map of a file around a byte that is read.
+    constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
+    const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(table) / kBlock;
+    const std::uint64_t end = (reinterpret_cast<std::uintptr_t>(table) + bytes + kBlock - 1) / kBlock;
+    std::uint64_t blocks = 0;
+    for (std::uint64_t block = begin; block < end && table_bytes_ + blocks * kBlock <= tables_allowed_; ++block)
+      blocks += table_blocks_.contains(block) ? 0 : 1;
+    if (table_bytes_ + blocks * kBlock > tables_allowed_) return false;
+    table_bytes_ += blocks * kBlock;
+    for (std::uint64_t block = begin; block < end; ++block) table_blocks_.insert(block);
     tables_.insert(table);
     return true;
   }
@@ -123,6 +130,7 @@ class Meter {
   mutable std::int64_t most_heap_ = 0;
   std::uint64_t table_bytes_ = 0, tables_allowed_ = std::numeric_limits<std::uint64_t>::max();
   std::unordered_set<const void*> tables_;
+  std::unordered_set<std::uint64_t> table_blocks_;
   std::uint32_t lookups_ = 0;
   bool is_reporting_ = false, is_partial_ = false;
 };

@@ -82,6 +82,17 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
   copy_to(end);
 }
 
+/// Where a piece of the part may end, at `at` or after the range that it lies in.
+std::size_t end_of_piece(std::string_view part, std::size_t at, std::span<const std::string_view> ranges) {
+  if (at >= part.size()) return part.size();
+  const std::less<> before;
+  const char* const place = part.data() + at;
+  const auto range = std::ranges::partition_point(
+      ranges, [&](std::string_view raw) { return !before(place, raw.data() + raw.size()); });
+  if (range == ranges.end() || !before(range->data(), place)) return at;
+  return std::min(part.size(), static_cast<std::size_t>(range->data() + range->size() - part.data()));
+}
+
 /// The bodies around the innermost one, and it.
 std::size_t depth_of(const Model& model) {
   std::vector<std::size_t> depths(model.graphs.size());
@@ -123,8 +134,15 @@ Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_
   if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
   std::vector<ElementsElsewhere> elsewhere;
   std::size_t at = 0;
+  // Systems map whole blocks around what lies between weights.
+  constexpr std::size_t kReleasedAtOnce = std::size_t{2} << 20;
   for (const std::string_view part : edited.parts()) {
-    copy_between(part, weights, bytes->data() + at, elsewhere);
+    for (std::size_t done = 0; done < part.size();) {
+      const std::string_view piece = part.substr(done, end_of_piece(part, done + kReleasedAtOnce, weights) - done);
+      copy_between(piece, weights, bytes->data() + at + done, elsewhere);
+      if (mapping != nullptr) mapping->release(piece);
+      done += piece.size();
+    }
     at += part.size();
   }
   return read_again(read_onnx_bytes(bytes->view(), path, bytes, elsewhere, mapping), std::move(edited), bytes->view(),
@@ -136,7 +154,10 @@ Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
                                const pipeline::Options& options, const FileBytes* mapping, const EditedBytes* earlier) {
   const bool is_text = is_text_model(model.path, file);
-  Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
+  const auto let_go = [&](std::string_view part) {
+    if (mapping != nullptr) mapping->release(part);
+  };
+  Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits, let_go);
   if (!edited) return edited.error();
   if (earlier != nullptr) edited->refer_to(*earlier, file);
   return is_text ? read_text(std::move(*edited), model.path, options)

@@ -212,8 +212,14 @@ int run_fix(const FixOptions& given) {
   }
   const auto report = [&](const TextSink& out) {
     if (original) {
-      const auto print = [](const Model& model) {
-        return [&](const TextSink& lines) { to_text(model, kDiffText, lines); };
+      const auto print = [&](const Model& model) {
+        return [&](const TextSink& lines) {
+          // The first elements of each tensor are shown: blocks of the file are mapped around them.
+          to_text(model, kDiffText, [&](std::string_view text) {
+            lines(text);
+            if (bytes->file != nullptr) bytes->file->release(bytes->bytes);
+          });
+        };
       };
       reports::unified_diff(print(*original), print(outcome->model()), options.input,
                             target.empty() ? options.input : target, out);

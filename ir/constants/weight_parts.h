@@ -12,7 +12,18 @@ namespace tensorlint {
 class WeightParts {
  public:
   WeightParts(std::string_view weights, const FileBytes* mapping)
-      : begin_(weights.data()), mapping_(is_inside(weights, mapping) ? mapping : nullptr) {}
+      : begin_(weights.data()),
+        end_(weights.data() + weights.size()),
+        mapping_(is_inside(weights, mapping) ? mapping : nullptr) {}
+
+  WeightParts(const WeightParts&) = delete;
+  WeightParts& operator=(const WeightParts&) = delete;
+  /// All of them have been read.
+  ~WeightParts() {
+    constexpr std::size_t kWeights = std::size_t{64} << 10;
+    if (mapping_ != nullptr && end_ - begin_ >= static_cast<std::ptrdiff_t>(kWeights))
+      mapping_->release({begin_, static_cast<std::size_t>(end_ - begin_)});
+  }
 
   /// All before `place` has been read.
   void read_until(const char* place) {
@@ -31,6 +42,7 @@ class WeightParts {
   }
 
   const char* begin_;
+  const char* end_;
   const FileBytes* mapping_;
 };
 

@@ -179,7 +179,8 @@ class Printer {
   }
 
   void hand_over() {
-    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    // Who prints a mapped file lets go of its weights, whose first elements are printed, after each piece.
+    constexpr std::size_t kPiece = std::size_t{8} << 10;
     if (out_.size() < kPiece) return;
     sink_(out_);
     out_.clear();
@@ -218,6 +219,7 @@ class Printer {
 
     std::string_view separator = "";
     const auto begin_declaration = [&] {
+      hand_over();
       if (separator.empty()) out_ += fmt::format("\n{:{}}<", "", indent);
       out_ += fmt::format("{}\n{:{}}", separator, "", indent + 2);
       separator = ",";

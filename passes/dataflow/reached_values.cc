@@ -103,6 +103,16 @@ std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analy
   return std::nullopt;
 }
 
+/// Ends that a constant has among its elements; nullopt where these are not read: external, too many.
+std::optional<Range> range_of_constant(const Analysis& analysis, ValueId value) {
+  const Fact& fact = analysis.fact(value);
+  if (has_declared_range(fact)) return fact.range;
+  const auto elements = constant_elements(analysis, value);
+  if (!elements || elements->empty()) return std::nullopt;
+  const auto [lo, hi] = std::ranges::minmax(*elements);
+  return Range{static_cast<double>(lo), static_cast<double>(hi), false};
+}
+
 /// The extent of an axis that an attribute names; nullopt where it is not known.
 std::optional<std::int64_t> extent_along(const Analysis& analysis, const Call& call, std::int64_t fallback) {
   const Fact& data = call.fact(0);
@@ -366,10 +376,11 @@ std::size_t Element::build(ValueId value, int depth) {
   }
   if (known.producer == NodeId::kNone || Call(analysis_, known.producer).is(ops::Opcode::kConstant)) {
     // The ends of a constant's range are elements of it; two constants need not have theirs at one place.
-    if ((known.initializer != nullptr || known.producer != NodeId::kNone) && std::isfinite(fact.range.lo) &&
-        std::isfinite(fact.range.hi) && fact.range.lo < fact.range.hi && !fact.range.nan) {
+    if (known.initializer == nullptr && known.producer == NodeId::kNone) return add(std::move(part));
+    const auto range = range_of_constant(analysis_, value);
+    if (range && std::isfinite(range->lo) && std::isfinite(range->hi) && range->lo < range->hi && !range->nan) {
       part.kind = Kind::kSamples;
-      part.samples = {fact.range.lo, fact.range.hi};
+      part.samples = {range->lo, range->hi};
       part.sources = {ValueId::kAbsent};
     }
     return add(std::move(part));
@@ -515,11 +526,11 @@ void Element::read_leaf(const Call& call, Part& part) const {
       if (producer == NodeId::kNone || !keeps_elements(Call(analysis_, producer).opcode())) break;
       index = Call(analysis_, producer).operand(0);
     }
-    const Range& rows = call.fact(0).range;
+    const auto rows = range_of_constant(analysis_, call.operand(0));
     if (index != ValueId::kAbsent && is_main_input(analysis_, index) && !has_declared_range(analysis_.fact(index)) &&
-        rows.lo <= rows.hi) {
+        rows && rows->lo <= rows->hi) {
       part.kind = Kind::kSamples;
-      part.samples = {rows.lo, rows.hi};
+      part.samples = {rows->lo, rows->hi};
     }
   } else if (part.is_integer && call.attribute("values_int64s") != nullptr) {
     read_coding(call, part);

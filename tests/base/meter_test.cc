@@ -24,16 +24,28 @@ TEST(Meter, AllowsMoreForMoreBytes) {
 }
 
 TEST(Meter, LetsTablesBeReadOnceAndAgain) {
+  // By the blocks of 64 KiB that they lie in; nothing is read here.
+  constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
+  const auto at = [](std::uint64_t block, std::uint64_t byte = 0) {
+    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>((1000 + block) * kBlock + byte));
+  };
+  constexpr std::uint64_t kHalf = Meter::kTablesAtLeast / 2, kBlocks = kHalf / kBlock;
   Meter meter(1), other(1'000'001), none;
-  const char tables[4]{};
-  constexpr std::uint64_t kHalf = Meter::kTablesAtLeast / 2;
-  EXPECT_TRUE(meter.may_read(&tables[0], kHalf));
-  EXPECT_TRUE(meter.may_read(&tables[0], kHalf)) << "the same one";
-  EXPECT_FALSE(meter.may_read(&tables[1], kHalf)) << "a page more";
-  EXPECT_TRUE(meter.may_read(&tables[2], kHalf / 2)) << "a smaller one";
-  EXPECT_TRUE(meter.may_read(&tables[0], kHalf));
-  EXPECT_TRUE(other.may_read(&tables[0], kHalf) && other.may_read(&tables[1], kHalf));
-  EXPECT_TRUE(none.may_read(&tables[0], kHalf * 100));
+  EXPECT_TRUE(meter.may_read(at(0), kHalf));
+  EXPECT_TRUE(meter.may_read(at(0), kHalf)) << "the same one";
+  EXPECT_FALSE(meter.may_read(at(kBlocks, 1), kHalf)) << "a block more";
+  EXPECT_TRUE(meter.may_read(at(kBlocks, 1), kHalf / 2)) << "a smaller one";
+  EXPECT_TRUE(meter.may_read(at(1, 7), kHalf / 2)) << "within another one";
+  EXPECT_TRUE(meter.may_read(at(kBlocks / 2), kHalf)) << "half of it within others";
+  EXPECT_FALSE(meter.may_read(at(5 * kBlocks), kHalf / 2));
+  EXPECT_TRUE(meter.may_read(at(0), kHalf));
+  EXPECT_TRUE(other.may_read(at(0), kHalf) && other.may_read(at(kBlocks), kHalf));
+  EXPECT_TRUE(none.may_read(at(0), kHalf * 100));
+
+  Meter few(1);
+  std::uint64_t read = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) read += few.may_read(at(3 * i, kBlock - 8), 16) ? 1 : 0;
+  EXPECT_EQ(read, Meter::kTablesAtLeast / (2 * kBlock)) << "each of two blocks";
 }
 
 TEST(Meter, KeepsAQuarterBackForReports) {

@@ -72,7 +72,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   std::vector<GraphId> graphs;
   std::vector<const TypeDecl*> types;
   Cursor fields = cursor(message);
-  const bool is_long = message.size() >= kWeights;
+  const bool is_long = message.size() >= kWeights, amid_weights = is_amid_weights(message);
   while (fields.next()) {
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
@@ -83,7 +83,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
     }
     switch (field) {
       case wire::kAttributeName:
-        self.name = fields.view("AttributeProto.name");
+        self.name = kept(fields.view("AttributeProto.name"), amid_weights);
         break;
       case wire::kAttributeFloat:
         self.f = fields.number("AttributeProto.f");
@@ -168,6 +168,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   if (!graphs.empty()) self.graphs = builder_.keep(std::move(graphs));
   if (!types.empty()) self.types = builder_.keep(std::move(types));
   check_kind(self, kind_code, present, holder, message);
+  if (is_long) weights_end(message.data() + message.size());
   out.push_back(self);
 }
 

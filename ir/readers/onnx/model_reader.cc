@@ -12,8 +12,6 @@ namespace {
 constexpr int kMaxGraphDepth = 64;
 constexpr std::size_t kMaxOpsetImports = 1024;
 constexpr std::int64_t kOldestIrVersion = 3;
-constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
-                                           << 20;  // so few calls cost nothing, so little memory counts
 
 }  // namespace
 
@@ -23,6 +21,7 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
       start_(file.data()),
       released_(start_),
       weights_end_(start_ + file.size()),
+      weights_begin_(start_),
       mapping_(mapping),
       weights_(weights),
       elsewhere_(elsewhere),
@@ -33,6 +32,7 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
 Model Reader::read() {
   read_model_fields();
   walk_graphs();
+  if (mapping_ != nullptr) mapping_->release(file_);
   Model model = builder_.finish();
   finish_metadata(model);
   model.input_bytes = std::max<std::uint64_t>(budget_.paid(), 1);
@@ -174,8 +174,11 @@ void Reader::graph_fields(const Pending& pending) {
   const char* first_node = nullptr;
   const char* last_node = nullptr;
   const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
+  weights_begin_ = start_;
+  begin_walk(pending.bytes.data(), pending.bytes.data() + pending.bytes.size());
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
+    passed(fields.field_start());
     switch (fields.field()) {
       case wire::kGraphNode:
         fields.view("GraphProto.node");
@@ -184,13 +187,17 @@ void Reader::graph_fields(const Pending& pending) {
         continue;
       case wire::kGraphInitializer:
       case wire::kGraphSparseInitializer:
-        if (fields.view("GraphProto.initializer").size() >= kWeights) weights_end(fields.position());
+        if (fields.view("GraphProto.initializer").size() >= kWeights) {
+          if (weights_begin_ == start_) weights_begin_ = fields.field_start();
+          weights_end(fields.position());
+        }
         if (first_initializer == nullptr) first_initializer = fields.field_start();
         last_initializer = fields.position();
         continue;
-      case wire::kGraphName:
-        self().name = builder_.name(fields.view("GraphProto.name"));
-        break;
+      case wire::kGraphName: {
+        const std::string_view name = fields.view("GraphProto.name");
+        self().name = builder_.name(kept(name, is_amid_weights(name)));
+      } break;
       case wire::kGraphInput: {
         const std::string_view message = fields.view("GraphProto.input");
         const ValueInfo info = value_info(message, pending.id);
@@ -233,8 +240,10 @@ void Reader::function_fields(const Pending& pending) {
   const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
   std::vector<OpsetImport> imports;
   std::vector<Attribute> defaults;
+  begin_walk(pending.bytes.data(), pending.bytes.data() + pending.bytes.size());
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
+    passed(fields.field_start());
     switch (fields.field()) {
       case wire::kFunctionName:
         self().name = builder_.name(fields.view("FunctionProto.name"));
@@ -303,10 +312,9 @@ void Reader::function_fields(const Pending& pending) {
 
 void Reader::initializers(const Pending& pending, const char* first, const char* last) {
   if (first == nullptr) return;
-  const bool has_weights = weights_end_ > first && weights_end_ <= last;
-  if (has_weights) release_weights();
-  released_ = first;
+  begin_walk(first, last);
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
+    passed(fields.field_start());
     if (fields.field() != 5 && fields.field() != 15) {
       fields.skip();
       continue;
@@ -327,18 +335,11 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
     budget_.charge(kValueCost);
     check_budget(message.data());
   }
-  if (has_weights) release_weights();
+  if (mapping_ != nullptr) release_to(last);
 }
 
-void Reader::weights_end(const char* place) {
-  weights_end_ = place;
-  if (place - released_ >= kReleasedAtOnce) release_weights();
-}
-
-void Reader::release_weights() {
-  const char* const place = weights_end_;
-  if (mapping_ == nullptr || place <= released_) return;
-  mapping_->release({released_, static_cast<std::size_t>(place - released_)});
+void Reader::release_to(const char* place) {
+  if (mapping_ != nullptr) mapping_->release({released_, static_cast<std::size_t>(place - released_)});
   released_ = place;
 }
 
@@ -355,7 +356,9 @@ void Reader::nodes(const Pending& pending, std::uint32_t field, const char* firs
   const char* const sampled =
       pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
   bool is_sampled = sampled == nullptr;
+  begin_walk(first, last);
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
+    passed(fields.field_start());
     if (!is_sampled && fields.field_start() >= sampled) [[unlikely]] {
       is_sampled = true;
       builder_.reserve(1.03 * static_cast<double>(last - first) / static_cast<double>(fields.field_start() - first));
@@ -452,7 +455,7 @@ void Reader::finish_metadata(Model& model) {
   std::sort(spans.begin(), spans.end(), [](const MetadataSpan& a, const MetadataSpan& b) {
     return std::pair(a.value, a.message.data()) < std::pair(b.value, b.message.data());
   });
-  model.provenance = make_file_provenance(file_, std::move(spans), metadata_keys_);
+  model.provenance = make_file_provenance(file_, std::move(spans), metadata_keys_, mapping_);
 }
 
 }  // namespace tensorlint::onnx

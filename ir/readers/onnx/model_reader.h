@@ -19,7 +19,10 @@
 
 namespace tensorlint::onnx {
 
-inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights
+inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights; and a
+                                                                // block of a mapped file, around a byte that is read
+inline constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
+                                                  << 20;  // so few calls cost nothing, so little memory counts
 
 inline constexpr std::size_t kWorthAsking = std::size_t{8} << 10;  // two pages: less is read when it is touched
 
@@ -66,15 +69,31 @@ class Reader {
                       offset_of(place)};
   }
 
-  /// Called at the end of weights: lets go of the pages since the last call, or since the walk began at `released_`.
-  void weights_end(const char* place);
-  void release_weights();
+  /// A walk begins, over fields, nodes or initializers. Bodies and functions are thousands of short ones, anywhere.
+  void begin_walk(const char* first, const char* last) {
+    released_ = first;
+    walked_ += last - first;
+    if (walked_ < kReleasedAtOnce) return;
+    walked_ = 0;
+    if (mapping_ != nullptr) mapping_->release(file_);
+  }
+  /// It has come there: lets go of the pages that it has passed. What is dense costs little to map again, and weights
+  /// lie between what is not.
+  void passed(const char* place) {
+    if (place - released_ >= kReleasedAtOnce) release_to(place);
+  }
+  void weights_end(const char* place) {
+    weights_end_ = place;
+    passed(place);
+  }
+  void release_to(const char* place);
 
-  /// What lies inside weights or right after some. When it is looked at again later, systems map whole blocks of the
-  /// file around it, up to 2 MiB: names and small contents are kept apart instead.
+  /// What lies inside weights, right after some or before the first ones of a graph. When it is looked at again later,
+  /// systems map whole blocks of the file around it, up to 2 MiB: names and small contents are kept apart instead.
   bool is_amid_weights(std::string_view message) const {
     return mapping_ != nullptr &&
-           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights);
+           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights ||
+            static_cast<std::size_t>(weights_begin_ - message.data()) < kWeights);
   }
   std::string_view apart(std::string_view part);
   std::string_view kept(std::string_view name, bool amid_weights) { return amid_weights ? apart(name) : name; }
@@ -151,7 +170,9 @@ class Reader {
   std::string_view file_;
   const char* start_;
   const char* released_;
-  const char* weights_end_;  ///< where weights ended last
+  const char* weights_end_;    ///< where weights ended last
+  const char* weights_begin_;  ///< of the first initializer of this graph that is weights
+  std::ptrdiff_t walked_ = 0;  ///< bytes of walks since all pages were let go of
   const FileBytes *mapping_, *weights_;
   std::span<const ElementsElsewhere> elsewhere_;
   ReadAhead ahead_;

@@ -1,6 +1,7 @@
 #include "ir/readers/onnx/provenance.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -149,14 +150,14 @@ std::uint64_t held_by_model(MessageKind kind) {
 
 class FileProvenance final : public Provenance {
  public:
-  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys)
-      : file_(file), spans_(std::move(spans)), keys_(keys) {}
+  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys, const FileBytes* mapping)
+      : file_(file), spans_(std::move(spans)), keys_(keys), mapping_(mapping) {}
 
   std::vector<MetadataEntry> node_metadata(const Node& node) const override {
-    return metadata_of(file_.substr(node.position.offset, node.byte_length), wire::kNodeMetadata);
+    return metadata_of(message_at(node.position.offset, node.byte_length), wire::kNodeMetadata);
   }
   std::string_view node_doc_string(const Node& node) const override {
-    const std::string_view message = file_.substr(node.position.offset, node.byte_length);
+    const std::string_view message = message_at(node.position.offset, node.byte_length);
     std::string_view text;
     for (Cursor cursor(message, file_.data()); cursor.next();) {
       // The reader passes over doc strings, whatever their type is.
@@ -176,7 +177,7 @@ class FileProvenance final : public Provenance {
   std::string other_fields(MessageKind kind, Position message, std::uint64_t byte_length) const override {
     const std::uint64_t held = held_by_model(kind);
     std::string bytes;
-    const std::string_view fields = file_.substr(message.offset, byte_length);
+    const std::string_view fields = message_at(message.offset, byte_length);
     for (Cursor cursor(fields, file_.data()); cursor.next();) {
       const char* const begin = cursor.field_start();
       const bool is_held = cursor.field() < 64 && ((held >> cursor.field()) & 1U) != 0;
@@ -187,7 +188,7 @@ class FileProvenance final : public Provenance {
   }
   std::vector<NodeDeviceConfiguration> device_configurations(const Node& node) const override {
     std::vector<NodeDeviceConfiguration> found;
-    const std::string_view message = file_.substr(node.position.offset, node.byte_length);
+    const std::string_view message = message_at(node.position.offset, node.byte_length);
     for (Cursor cursor(message, message.data()); cursor.next();) {
       if (cursor.field() == wire::kNodeDeviceConfigurations) {
         found.push_back(node_device_configuration(cursor.inside(cursor.view("device_configurations"))));
@@ -204,6 +205,20 @@ class FileProvenance final : public Provenance {
   }
 
  private:
+  std::string_view message_at(std::uint64_t offset, std::uint64_t byte_length) const {
+    const std::string_view message = file_.substr(offset, byte_length);
+    look_at(message.data());
+    return message;
+  }
+  /// Systems map whole blocks around what is looked at; of places far from each other these are mostly weights.
+  void look_at(const char* place) const {
+    constexpr std::ptrdiff_t kBlock = std::ptrdiff_t{64} << 10;
+    constexpr std::uint32_t kMostBlocks = 64;
+    if (mapping_ == nullptr || std::abs(place - last_) < kBlock) return;
+    last_ = place;
+    if (++blocks_ % kMostBlocks == 0) mapping_->release(file_);
+  }
+
   template <typename Wanted>
   std::vector<MetadataEntry> metadata_at(ValueId value, Wanted wanted) const {
     std::vector<MetadataEntry> entries;
@@ -212,6 +227,7 @@ class FileProvenance final : public Provenance {
                                [](const MetadataSpan& span, std::uint32_t sought) { return span.value < sought; });
     for (; at != spans_.end() && at->value == number; ++at) {
       if (!wanted(at->field)) continue;
+      look_at(at->message.data());
       const std::vector<MetadataEntry> more = metadata_of(at->message, at->field);
       entries.insert(entries.end(), more.begin(), more.end());
     }
@@ -222,6 +238,9 @@ class FileProvenance final : public Provenance {
   std::string_view file_;
   std::vector<MetadataSpan> spans_;
   MetadataKeys keys_;
+  const FileBytes* mapping_;
+  mutable const char* last_ = file_.data();
+  mutable std::uint32_t blocks_ = 0;
 };
 
 }  // namespace
@@ -266,8 +285,8 @@ DeviceConfiguration device_configuration(Cursor fields) {
 }
 
 std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans,
-                                                 const MetadataKeys& keys) {
-  return std::make_unique<FileProvenance>(file, std::move(spans), keys);
+                                                 const MetadataKeys& keys, const FileBytes* mapping) {
+  return std::make_unique<FileProvenance>(file, std::move(spans), keys, mapping);
 }
 
 }  // namespace tensorlint::onnx

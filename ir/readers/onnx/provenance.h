@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_bytes.h"
 #include "ir/graph/model.h"
 #include "ir/readers/onnx/wire.h"
 
@@ -47,7 +48,8 @@ class MetadataKeys {
 DeviceConfiguration device_configuration(Cursor fields);
 
 /// Answers from the file, which has been walked: nothing throws. `spans`: sorted by value, then by place in the file.
+/// `mapping`: of the file; null where it was read as a whole.
 std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans,
-                                                 const MetadataKeys& keys);
+                                                 const MetadataKeys& keys, const FileBytes* mapping);
 
 }  // namespace tensorlint::onnx

@@ -32,7 +32,8 @@ Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_p
 
 Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
                               std::span<const ElementsElsewhere> elsewhere, const FileBytes* mapping) {
-  return read_bytes(bytes, std::move(path), std::move(owner), nullptr, elsewhere, mapping);
+  const bool is_mapped = mapping != nullptr && mapping->bytes().data() == bytes.data();
+  return read_bytes(bytes, std::move(path), std::move(owner), is_mapped ? mapping : nullptr, elsewhere, mapping);
 }
 
 Result<Model> read_onnx_file(const std::string& path) {

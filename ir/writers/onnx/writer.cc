@@ -14,6 +14,7 @@
 namespace tensorlint {
 namespace {
 
+constexpr std::uint64_t kPassedAtOnce = std::uint64_t{2} << 20;
 constexpr int kMaxDepth = 256;  // of messages inside each other; the reader allows 64 graphs, three messages each
 
 /// What changes in one message of the file.
@@ -39,7 +40,8 @@ struct Field {
 
 class Splicer {
  public:
-  Splicer(std::string_view file, const std::map<std::uint64_t, MessageEdit>& edits) : file_(file), edits_(edits) {}
+  Splicer(std::string_view file, const std::map<std::uint64_t, MessageEdit>& edits, const PassedBytes& passed)
+      : file_(file), edits_(edits), passed_(passed) {}
 
   Result<EditedBytes> run() {
     EditedBytes out;
@@ -154,6 +156,10 @@ class Splicer {
     std::size_t children = 0, dropped = 0;
     std::uint64_t kept = begin;
     for (std::uint64_t at = begin; at < end;) {
+      if (passed_ != nullptr && at - passed_until_ >= kPassedAtOnce) {
+        passed_(file_.substr(passed_until_, at - passed_until_));
+        passed_until_ = at;
+      }
       const auto field = next_field(at, end);
       if (!field) return false;
       at = field->end;
@@ -215,6 +221,8 @@ class Splicer {
 
   std::string_view file_;
   const std::map<std::uint64_t, MessageEdit>& edits_;
+  const PassedBytes& passed_;
+  std::uint64_t passed_until_ = 0;
   std::size_t applied_ = 0;
 };
 
@@ -463,11 +471,12 @@ std::string EditedBytes::joined() const {
   return bytes;
 }
 
-Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits) {
+Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
+                              const PassedBytes& passed) {
   EditPlan plan(file, model);
   for (const GraphEdit& edit : edits)
     if (auto error = plan.add(edit)) return *std::move(error);
-  return Splicer(file, plan.messages()).run();
+  return Splicer(file, plan.messages(), passed).run();
 }
 
 }  // namespace tensorlint

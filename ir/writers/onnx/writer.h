@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,8 +33,11 @@ class EditedBytes {
 };
 
 /// Splices edits into a binary ONNX file. What an edit does not touch stays byte for byte, unknown fields included; of
-/// the messages around an edit only the length prefixes change. `model` has been read from `file`. Errors: an edit of a
+/// the messages around an edit only the length prefixes change. `model` has been read from `file`. `passed` hears of
+/// the parts of the file that are behind, some MB each. Errors: an edit of a
 /// node or graph that is not in the file (a body of a library function, say), or on a malformed file.
-Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits);
+using PassedBytes = std::function<void(std::string_view)>;
+Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
+                              const PassedBytes& passed = nullptr);
 
 }  // namespace tensorlint
