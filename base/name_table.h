@@ -81,6 +81,8 @@ class ScopedIndex {
 class NameTable {
  public:
   NameTable() { intern({}); }
+  /// The same text elsewhere, of a name that is there.
+  void move(std::uint32_t name, std::string_view text) { texts_[name] = text; }
   std::uint32_t intern(std::string_view text) { return intern(text, hash_of(text)); }
   /// `hash`: what ask_for gave for the text.
   std::uint32_t intern(std::string_view text, std::uint32_t hash) {

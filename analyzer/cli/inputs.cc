@@ -18,6 +18,7 @@
 #include <set>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "base/foreign_format.h"
 #include "base/paths.h"
@@ -44,8 +45,14 @@ Entry entry_of(::DIR* folder, const ::dirent& entry) {
   return Entry::kFolder;
 }
 
-void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
+/// Folders by device and inode.
+using KnownFolders = std::set<std::pair<::dev_t, ::ino_t>>;
+
+/// `known`: of one glob, whose links lead to folders that others of its matches lead to, or hold; these are gone
+/// through once.
+void expand_folder(const std::string& folder, KnownFolders& known, std::vector<InputFile>& out) {
   std::vector<InputFile> found;
+  bool is_known = false;
   std::vector<std::string> pending{folder};
   std::string foreign;  // what to do about a file of another kind, the first by name
   std::string foreign_file;
@@ -54,6 +61,12 @@ void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
     pending.pop_back();
     const std::unique_ptr<::DIR, int (*)(::DIR*)> folder(::opendir(here.c_str()), &::closedir);
     errno = folder == nullptr ? errno : 0;
+    struct ::stat status{};
+    if (folder != nullptr && ::fstat(::dirfd(folder.get()), &status) == 0 &&
+        !known.emplace(status.st_dev, status.st_ino).second) {
+      is_known = true;
+      continue;
+    }
     while (folder != nullptr) {
       const ::dirent* const entry = ::readdir(folder.get());
       if (entry == nullptr) break;
@@ -74,21 +87,21 @@ void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
     }
     if (errno != 0) found.push_back({here, fmt::format("cannot read the folder: {}", std::strerror(errno))});
   }
-  if (found.empty())
+  if (found.empty() && !is_known)
     found.push_back({folder, foreign.empty() ? "no .onnx or .onnxtxt file in the folder"
                                              : "no .onnx or .onnxtxt file in the folder; " + foreign});
   std::ranges::sort(found, {}, &InputFile::path);
   std::ranges::move(found, std::back_inserter(out));
 }
 
-void expand_path(const std::string& path, std::vector<InputFile>& out) {
+void expand_path(const std::string& path, KnownFolders& known, std::vector<InputFile>& out) {
   if (path.empty()) {
     out.push_back({path, "the name is empty"});
     return;
   }
   std::error_code error;
   if (fs::is_directory(path, error)) {
-    expand_folder(path, out);
+    expand_folder(path, known, out);
     return;
   }
   const std::string extension = fs::path(path).extension().string();
@@ -181,7 +194,8 @@ void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
   matches.gl_lstat = ::lstat;
   const int status = ::glob(pattern.c_str(), GLOB_ALTDIRFUNC, nullptr, &matches);
   if (status == 0) {
-    for (std::size_t i = 0; i < matches.gl_pathc; ++i) expand_path(matches.gl_pathv[i], out);
+    KnownFolders known;
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) expand_path(matches.gl_pathv[i], known, out);
   } else {
     out.push_back({pattern, "no file matches"});
   }
@@ -210,7 +224,8 @@ std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
     if (is_pattern) {
       expand_glob(argument, out);
     } else {
-      expand_path(input_path(argument), out);
+      KnownFolders known;
+      expand_path(input_path(argument), known, out);
     }
   }
   std::set<std::string> known;

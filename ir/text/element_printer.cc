@@ -11,10 +11,12 @@
 namespace tensorlint::text {
 
 /// Packed varints to elements next to each other; those of 2 and 4 bits are already so in each varint's low byte.
-void ElementPrinter::unpack(std::string_view varints) {
+void ElementPrinter::unpack(std::string_view varints, std::uint64_t most) {
   std::uint64_t waiting = 0;
   unsigned waiting_bits = 0;
-  while (const std::optional<std::uint64_t> value = next_varint(varints)) {
+  while (unpacked_.size() * 8 / bits_ <= most) {
+    const std::optional<std::uint64_t> value = next_varint(varints);
+    if (!value) break;
     if (bits_ == 6) {
       waiting |= (*value & 63) << waiting_bits;
       for (waiting_bits += 6; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8)
@@ -27,7 +29,7 @@ void ElementPrinter::unpack(std::string_view varints) {
   if (waiting_bits != 0) unpacked_ += static_cast<char>(waiting & 0xff);
 }
 
-ElementPrinter::ElementPrinter(const Tensor& tensor) {
+ElementPrinter::ElementPrinter(const Tensor& tensor, std::uint64_t most) {
   if (tensor.external || !is_known_dtype(tensor.dtype_code)) return;
   dtype_ = static_cast<DType>(tensor.dtype_code);
   strings_ = tensor.strings;
@@ -45,7 +47,7 @@ ElementPrinter::ElementPrinter(const Tensor& tensor) {
   } else if (words && (tensor.typed_field == TypedField::kFloat ? floating : wide)) {
     bytes_ = tensor.typed;
   } else if (!words && !floating && !wide) {
-    unpack(tensor.typed);
+    unpack(tensor.typed, most);
     bytes_ = unpacked_;
   }
   count_ = std::uint64_t{bytes_.size()} * 8 / bits_;

@@ -27,16 +27,17 @@ void append_number(std::string& out, Number number) {
   out.append(digits, end);
 }
 
-/// The elements of a constant that are there, whatever its dims say, one after the other. `tensor` outlives it.
+/// The elements of a constant that are there, whatever its dims say, one after the other. `tensor` outlives it. Of
+/// packed varints no more than `most` and one more are there: how many follow is not counted.
 class ElementPrinter {
  public:
-  explicit ElementPrinter(const Tensor& tensor);
+  ElementPrinter(const Tensor& tensor, std::uint64_t most);
 
   std::uint64_t count() const { return count_; }
   void append(std::string& out, std::uint64_t index) const;
 
  private:
-  void unpack(std::string_view varints);
+  void unpack(std::string_view varints, std::uint64_t most);
 
   DType dtype_ = DType::kUndefined;
   unsigned bits_ = 8;

@@ -314,7 +314,7 @@ class Printer {
       return;
     }
     out_ += " {";
-    const text::ElementPrinter elements(tensor);
+    const text::ElementPrinter elements(tensor, options_.max_elements);
     for (std::uint64_t i = 0; i < elements.count(); ++i) {
       if (i != 0) out_ += ", ";
       if (i == options_.max_elements) {

@@ -61,6 +61,22 @@ class FilesBesideModelsTest(unittest.TestCase):
                     self.assertEqual(result.code, UNREADABLE)
                     self.assertIn(said, result.errors)
 
+    def test_a_glob_of_links_to_folders(self):
+        """Each folder is gone through once for a glob, whatever matches lead to it or hold it."""
+        (self.folder / "big").mkdir()
+        self.write("big/m.onnx", simple([RELU]))
+        (self.folder / "d").mkdir()
+        (self.folder / "all").mkdir()
+        self.write("all/m.onnx", simple([RELU]))
+        for i in range(1500):
+            (self.folder / "d" / f"l{i}").symlink_to("../big")
+            (self.folder / "all" / f"l{i:04}").symlink_to(".")
+        for glob, count in (("d/*", 1), ("all/*", 2)):
+            result = run(["check", f"{self.folder}/{glob}"])
+            self.assertEqual(result.code, CLEAN, result.errors[:500])
+            self.assertIn(f"{count} checked file".encode(), result.output)
+            self.assertLess(result.cpu, 0.5)
+
     def test_reports_over_files_that_are_read(self):
         self.model.write_bytes(simple([RELU]))
         for option, content in (("--baseline", '{"schema": 1, "findings": []}'), ("--placement-file", ""), ("--signatures", ""), ("--config", ""), ("--provider", "provider p\ndevice cpu\n")):

@@ -87,6 +87,17 @@ class WeightsPassedOverTest(PromiseTest):
             parts = [part for i in range(count) for part in self.inside(of_all, kind(i))]
             k = wire.data(11, wire.value("k", wire.BOOL, [])) if kind is branch else b""
             yield name, [*self.inside(7, [dead + relu, *parts, wire.data(2, "g") + x + k + y])]
+        # Something small between them.
+        for name, between in (
+            ("strings", lambda i: wire.data(1, wire.node("Einsum", ["x"], [f"e{i}"], equation="i->i"))),
+            ("domains", lambda i: wire.data(1, wire.node("Q", ["x"], [f"q{i}"], domain="local"))),
+            ("declared values", lambda i: wire.data(13, wire.value(f"c{i}", dims=[f"N{i}"]))),
+            ("bodies", lambda i: wire.data(1, wire.node("If", ["k"], [f"b{i}"], then_branch=("g", wire.graph([wire.node("Identity", ["x"], ["r"])], [], [wire.data(1, "r")]))))),
+        ):
+            parts = [part for i in range(count) for part in (*self.inside(1, constant(i)), between(i))]
+            yield name, self.inside(7, [dead + relu, *parts, wire.data(2, "g") + x + wire.data(11, wire.value("k", wire.BOOL, [])) + y])
+        functions = [part for i in range(count) for part in self.inside(25, [wire.data(1, f"F{i}") + wire.data(10, "local"), *self.inside(7, constant(i))])]
+        yield "functions", [wire.data(7, dead + relu + wire.data(2, "g") + x + y), *functions]
         nodes = [part for i in range(count) for part in self.inside(7, constant(i))]
         function = self.inside(25, [wire.data(1, "F") + wire.data(4, "a") + wire.data(5, "b"), *nodes, wire.data(7, wire.node("Neg", ["a"], ["b"])) + wire.data(9, wire.data(1, "") + wire.number(2, 18)) + wire.data(10, "local")])
         yield "a function", [wire.data(7, dead + wire.data(1, wire.node("F", ["x"], ["y"], domain="local")) + wire.data(2, "g") + x + y), *function]
@@ -112,6 +123,25 @@ class WeightsPassedOverTest(PromiseTest):
                     self.assertIn(result.code, (0, 1, 2), result.errors[:500])
                     self.assertLess(result.memory, allowed + more)
             (self.folder / "fixed.onnx").unlink(missing_ok=True)
+
+    def test_training_information(self) -> None:
+        head = wire.number(1, 8) + wire.data(8, wire.data(1, "") + wire.number(2, 18))
+        main = wire.data(7, wire.graph([wire.node("Relu", ["x"], ["y"])], [wire.value("x", dims=[2])], [wire.data(1, "y")]))
+        weights = [part for i in range(1200) for part in self.inside(5, self.tensor(f"w{i}", wire.FLOAT, 32 << 10, 9, 128 << 10))]
+        others = self.write_parts([head + main, *self.inside(20, self.inside(1, weights))])
+        for command in ("check", "show", "fix --diff"):
+            result = hostile_test.run([*command.split(), self.path])
+            self.assertEqual(result.code, 0, result.errors[:500])
+            self.assertLess(result.memory, 64 * MIB + 40 * others)
+
+    def test_packed_integers_of_which_the_first_are_shown(self) -> None:
+        size = 8 * MIB
+        graph = wire.graph([wire.node("Relu", ["x"], ["y"]), wire.node("Relu", ["x"], ["dead"])], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])
+        self.write_with_weights(graph, (5,), wire.number(1, size) + wire.number(2, wire.INT64) + wire.data(8, "w"), 7, size)
+        result = hostile_test.run(["fix", "--diff", "--unsafe", self.path])
+        self.assertEqual(result.code, 0, result.errors[:500])
+        self.assertIn(b"-  dead = Relu (x)", result.output)
+        self.assertLess(result.memory, 64 * MIB)
 
     def test_tables_that_are_not_read_have_no_known_elements(self) -> None:
         """A dtype's ends are no elements: of external data, and of more than are scanned."""

@@ -72,7 +72,8 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   std::vector<GraphId> graphs;
   std::vector<const TypeDecl*> types;
   Cursor fields = cursor(message);
-  const bool is_long = message.size() >= kWeights, amid_weights = is_amid_weights(message);
+  const bool is_long = message.size() >= kWeights;
+  has_weights_ = has_weights_ || is_long;
   while (fields.next()) {
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
@@ -83,7 +84,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
     }
     switch (field) {
       case wire::kAttributeName:
-        self.name = kept(fields.view("AttributeProto.name"), amid_weights);
+        self.name = lasting(fields.view("AttributeProto.name"));
         break;
       case wire::kAttributeFloat:
         self.f = fields.number("AttributeProto.f");
@@ -92,7 +93,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
         self.i = fields.integer("AttributeProto.i");
         break;
       case wire::kAttributeString:
-        self.s = fields.view("AttributeProto.s");
+        self.s = lasting(fields.view("AttributeProto.s"));
         break;
       case wire::kAttributeTensor:
         self.tensor = tensor(fields.view("AttributeProto.t"), holder.graph, holder.node);
@@ -120,7 +121,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
         }
         break;
       case wire::kAttributeStrings:
-        strings_.push_back(fields.view("AttributeProto.strings"));
+        strings_.push_back(lasting(fields.view("AttributeProto.strings")));
         break;
       case wire::kAttributeTensors:
         tensors.push_back(tensor(fields.view("AttributeProto.tensors"), holder.graph, holder.node));
@@ -138,7 +139,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
         kind_code = fields.integer32("AttributeProto.type");
         break;
       case wire::kAttributeReference:
-        self.reference = fields.view("AttributeProto.ref_attr_name");
+        self.reference = lasting(fields.view("AttributeProto.ref_attr_name"));
         break;
       case wire::kAttributeSparseTensor:
         self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node);

@@ -21,7 +21,6 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
       start_(file.data()),
       released_(start_),
       weights_end_(start_ + file.size()),
-      weights_begin_(start_),
       mapping_(mapping),
       weights_(weights),
       elsewhere_(elsewhere),
@@ -48,6 +47,7 @@ void Reader::read_model_fields() {
   Cursor fields = cursor(file_);
   try {
     for (; ahead_.at(fields.position()), fields.next();) {
+      passed(fields.field_start());
       switch (fields.field()) {
         case wire::kModelIrVersion:
           model().ir_version = fields.integer("ModelProto.ir_version");
@@ -89,7 +89,7 @@ void Reader::read_model_fields() {
           budget_.take_back(functions.back().size());
           break;
         case wire::kModelTrainingInfo:
-          pass_over(fields.inside(fields.view("ModelProto.training_info")), wire::MessageType::kTrainingInfo);
+          pass_over(fields.inside(fields.view("ModelProto.training_info")), wire::MessageType::kTrainingInfo, mapping_);
           break;
         default:
           fields.skip();
@@ -174,21 +174,19 @@ void Reader::graph_fields(const Pending& pending) {
   const char* first_node = nullptr;
   const char* last_node = nullptr;
   const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
-  weights_begin_ = start_;
   begin_walk(pending.bytes.data(), pending.bytes.data() + pending.bytes.size());
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     passed(fields.field_start());
     switch (fields.field()) {
       case wire::kGraphNode:
-        fields.view("GraphProto.node");
+        has_weights_ = fields.view("GraphProto.node").size() >= kWeights || has_weights_;
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
       case wire::kGraphInitializer:
       case wire::kGraphSparseInitializer:
         if (fields.view("GraphProto.initializer").size() >= kWeights) {
-          if (weights_begin_ == start_) weights_begin_ = fields.field_start();
           weights_end(fields.position());
         }
         if (first_initializer == nullptr) first_initializer = fields.field_start();
@@ -196,7 +194,7 @@ void Reader::graph_fields(const Pending& pending) {
         continue;
       case wire::kGraphName: {
         const std::string_view name = fields.view("GraphProto.name");
-        self().name = builder_.name(kept(name, is_amid_weights(name)));
+        self().name = this->name(name);
       } break;
       case wire::kGraphInput: {
         const std::string_view message = fields.view("GraphProto.input");
@@ -218,10 +216,11 @@ void Reader::graph_fields(const Pending& pending) {
         break;
       }
       case wire::kGraphQuantizationAnnotation:
-        pass_over(fields.inside(fields.view("GraphProto.quantization_annotation")), wire::MessageType::kAnnotation);
+        pass_over(fields.inside(fields.view("GraphProto.quantization_annotation")), wire::MessageType::kAnnotation,
+                  mapping_);
         continue;
       case wire::kGraphMetadata:
-        pass_over(fields.inside(fields.view("GraphProto.metadata_props")), wire::MessageType::kPlain);
+        pass_over(fields.inside(fields.view("GraphProto.metadata_props")), wire::MessageType::kPlain, mapping_);
         continue;
       default:
         fields.skip();
@@ -246,24 +245,24 @@ void Reader::function_fields(const Pending& pending) {
     passed(fields.field_start());
     switch (fields.field()) {
       case wire::kFunctionName:
-        self().name = builder_.name(fields.view("FunctionProto.name"));
+        self().name = this->name(fields.view("FunctionProto.name"));
         break;
       case wire::kFunctionInput: {
         const std::string_view name = fields.view("FunctionProto.input");
-        builder_.add_input(pending.id, builder_.name(name), nullptr, at(name));
+        builder_.add_input(pending.id, this->name(name), nullptr, at(name));
         budget_.charge(kValueCost);
         break;
       }
       case wire::kFunctionOutput:
-        builder_.add_output(pending.id, builder_.name(fields.view("FunctionProto.output")), nullptr);
+        builder_.add_output(pending.id, this->name(fields.view("FunctionProto.output")), nullptr);
         budget_.charge(kDeclarationCost);
         break;
       case wire::kFunctionAttribute:
-        self().attribute_names.push_back(fields.view("FunctionProto.attribute"));
+        self().attribute_names.push_back(lasting(fields.view("FunctionProto.attribute")));
         budget_.charge(3 * sizeof(std::string_view));
         break;
       case wire::kFunctionNode:
-        fields.view("FunctionProto.node");
+        has_weights_ = fields.view("FunctionProto.node").size() >= kWeights || has_weights_;
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
@@ -272,7 +271,7 @@ void Reader::function_fields(const Pending& pending) {
         budget_.charge(3 * sizeof(OpsetImport));
         break;
       case wire::kFunctionDomain:
-        self().domain = builder_.name(fields.view("FunctionProto.domain"));
+        self().domain = this->name(fields.view("FunctionProto.domain"));
         break;
       case wire::kFunctionAttributeProto: {
         const std::string_view message = fields.view("FunctionProto.attribute_proto");
@@ -288,10 +287,10 @@ void Reader::function_fields(const Pending& pending) {
         break;
       }
       case wire::kFunctionOverload:
-        self().overload = builder_.name(fields.view("FunctionProto.overload"));
+        self().overload = this->name(fields.view("FunctionProto.overload"));
         break;
       case wire::kFunctionMetadata:
-        pass_over(fields.inside(fields.view("FunctionProto.metadata_props")), wire::MessageType::kPlain);
+        pass_over(fields.inside(fields.view("FunctionProto.metadata_props")), wire::MessageType::kPlain, mapping_);
         continue;
       default:
         fields.skip();
@@ -377,30 +376,29 @@ void Reader::node(std::string_view message, const Pending& pending) {
   attributes_.clear();
   budget_.pay(message.size() + 2);  // 2: the least that its header takes
   const Holder holder{pending.id, static_cast<NodeId>(model().nodes.size()), pending.depth, pending.in_function};
-  const bool amid_weights = is_amid_weights(message);
   NameId name = NameId::kEmpty, op = NameId::kEmpty, domain = NameId::kEmpty, overload = NameId::kEmpty;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
       case wire::kNodeInput:
-        intern_later(kept(fields.view("NodeProto.input"), amid_weights), operands_);
+        intern_later(fields.view("NodeProto.input"), operands_);
         break;
       case wire::kNodeOutput:
-        intern_later(kept(fields.view("NodeProto.output"), amid_weights), results_);
+        intern_later(fields.view("NodeProto.output"), results_);
         break;
       case wire::kNodeName:
-        name = builder_.label(kept(fields.view("NodeProto.name"), amid_weights));
+        name = builder_.label(lasting(fields.view("NodeProto.name")));
         break;
       case wire::kNodeOpType:
-        op = builder_.name(kept(fields.view("NodeProto.op_type"), amid_weights));
+        op = this->name(fields.view("NodeProto.op_type"));
         break;
       case wire::kNodeAttribute:
         attribute(fields.view("NodeProto.attribute"), holder, attributes_);
         break;
       case wire::kNodeDomain:
-        domain = builder_.name(fields.view("NodeProto.domain"));
+        domain = this->name(fields.view("NodeProto.domain"));
         break;
       case wire::kNodeOverload:
-        overload = builder_.name(fields.view("NodeProto.overload"));
+        overload = this->name(fields.view("NodeProto.overload"));
         break;
       case wire::kNodeMetadata:
         skip_metadata(fields, "NodeProto.metadata_props");
@@ -408,7 +406,7 @@ void Reader::node(std::string_view message, const Pending& pending) {
       case wire::kNodeDeviceConfigurations:
         budget_.charge(kDeviceConfigurationCost *
                        pass_over(fields.inside(fields.view("NodeProto.device_configurations")),
-                                 wire::MessageType::kDeviceConfiguration));
+                                 wire::MessageType::kDeviceConfiguration, mapping_));
         check_budget(fields.field_start());
         model().has_node_device_configurations = true;
         break;

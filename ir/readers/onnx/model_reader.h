@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <span>
 #include <string>
@@ -21,6 +23,7 @@ namespace tensorlint::onnx {
 
 inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights; and a
                                                                 // block of a mapped file, around a byte that is read
+inline constexpr std::size_t kKeptContents = std::size_t{8} << 10;  // 1,024 elements of 8 bytes are looked at
 inline constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
                                                   << 20;  // so few calls cost nothing, so little memory counts
 
@@ -71,8 +74,9 @@ class Reader {
 
   /// A walk begins, over fields, nodes or initializers. Bodies and functions are thousands of short ones, anywhere.
   void begin_walk(const char* first, const char* last) {
+    constexpr auto kBlock = static_cast<std::ptrdiff_t>(kWeights);
+    walked_ += std::max(last - first, std::abs(first - released_) >= kBlock ? kBlock : 0);
     released_ = first;
-    walked_ += last - first;
     if (walked_ < kReleasedAtOnce) return;
     walked_ = 0;
     if (mapping_ != nullptr) mapping_->release(file_);
@@ -84,23 +88,35 @@ class Reader {
   }
   void weights_end(const char* place) {
     weights_end_ = place;
+    has_weights_ = true;
     passed(place);
   }
   void release_to(const char* place);
 
-  /// What lies inside weights, right after some or before the first ones of a graph. When it is looked at again later,
-  /// systems map whole blocks of the file around it, up to 2 MiB: names and small contents are kept apart instead.
+  /// What lies inside weights or right after some. When it is looked at again later, systems map whole blocks of the
+  /// file around it, up to 2 MiB: small contents are kept apart instead.
   bool is_amid_weights(std::string_view message) const {
     return mapping_ != nullptr &&
-           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights ||
-            static_cast<std::size_t>(weights_begin_ - message.data()) < kWeights);
+           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights);
   }
   std::string_view apart(std::string_view part);
-  std::string_view kept(std::string_view name, bool amid_weights) { return amid_weights ? apart(name) : name; }
+  /// Names and other short texts, which are read again and again: wherever weights may be between them.
+  std::string_view lasting(std::string_view text) { return is_kept_apart(text) ? apart(text) : text; }
+  bool is_kept_apart(std::string_view text) const {
+    return mapping_ != nullptr && has_weights_ && text.size() <= kKeptContents;
+  }
+  NameId name(std::string_view text) { return name(text, model().names.ask_for(text)); }
+  NameId name(std::string_view text, std::uint32_t hash) {
+    const std::size_t known = model().names.size();
+    const NameId id = builder_.name(text, hash);
+    if (model().names.size() != known && is_kept_apart(text))
+      model().names.move(static_cast<std::uint32_t>(id), apart(text));
+    return id;
+  }
   /// Interns what was passed to intern_later, in that order.
   void intern_names() {
     for (const LaterName& name : std::span(later_names_).first(later_count_))
-      name.list->push_back(builder_.name(name.text, name.hash));
+      name.list->push_back(this->name(name.text, name.hash));
     later_count_ = 0;
   }
   void intern_later(std::string_view name, std::vector<NameId>& list) {
@@ -171,7 +187,7 @@ class Reader {
   const char* start_;
   const char* released_;
   const char* weights_end_;    ///< where weights ended last
-  const char* weights_begin_;  ///< of the first initializer of this graph that is weights
+  bool has_weights_ = false;   ///< some have been seen
   std::ptrdiff_t walked_ = 0;  ///< bytes of walks since all pages were let go of
   const FileBytes *mapping_, *weights_;
   std::span<const ElementsElsewhere> elsewhere_;

@@ -14,7 +14,6 @@
 namespace tensorlint::onnx {
 namespace {
 
-constexpr std::size_t kKeptContents = std::size_t{8} << 10;       // 1,024 elements of 8 bytes are looked at
 constexpr std::size_t kScannedIntegers = std::size_t{512} << 10;  // as fact_of_tensor does: 64 Ki int64
 
 TypedField typed_field_of(std::uint32_t number) {
@@ -41,6 +40,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   const bool amid_weights = is_amid_weights(message);
   Cursor fields = cursor(message);
   const bool is_long = message.size() >= kWeights;
+  has_weights_ = has_weights_ || is_long;
   while (fields.next()) {
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
@@ -52,7 +52,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         self.dtype_code = fields.integer32("TensorProto.data_type");
         break;
       case wire::kTensorSegment:
-        pass_over(fields.inside(fields.view("TensorProto.segment")), wire::MessageType::kPlain);
+        pass_over(fields.inside(fields.view("TensorProto.segment")), wire::MessageType::kPlain, mapping_);
         is_segment = true;
         break;
       case wire::kTensorFloatData:
@@ -63,12 +63,12 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         typed_data(fields, self, data);
         break;
       case wire::kTensorStringData:
-        tensor_strings_.push_back(fields.view("TensorProto.string_data"));
+        tensor_strings_.push_back(lasting(fields.view("TensorProto.string_data")));
         budget_.charge(kStringCost);
         check_budget(fields.field_start());
         break;
       case wire::kTensorName:
-        self.name = builder_.name(kept(fields.view("TensorProto.name"), amid_weights));
+        self.name = this->name(fields.view("TensorProto.name"));
         break;
       case wire::kTensorRawData:
         self.raw = fields.view("TensorProto.raw_data");

@@ -17,7 +17,7 @@ Reader::ValueInfo Reader::value_info(std::string_view message, GraphId graph) {
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
       case wire::kValueInfoName:
-        info.name = builder_.name(fields.view("ValueInfoProto.name"));
+        info.name = name(fields.view("ValueInfoProto.name"));
         break;
       case wire::kValueInfoType:
         if (info.type != nullptr) fields.fail("a second `ValueInfoProto.type`");
@@ -50,7 +50,7 @@ std::span<const DimDecl> Reader::shape(std::string_view message) {
           dim = {.extent = inner.integer("Dimension.dim_value"), .has_extent = true};
           break;
         case wire::kDimParam:
-          dim = {.name = builder_.name(inner.view("Dimension.dim_param"))};
+          dim = {.name = name(inner.view("Dimension.dim_param"))};
           break;
         default:
           inner.skip();
@@ -111,13 +111,13 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       if (self->kind == kind) fields.fail("a second `TypeProto.value`");
       if (self->kind != TypeKind::kNone) {
         problem = "a type is declared as two things at once";
-        pass_over(fields.inside(body), *wire::message_in(wire::MessageType::kType, body_field));
+        pass_over(fields.inside(body), *wire::message_in(wire::MessageType::kType, body_field), mapping_);
       }
       self->kind = kind;
       body = fields.view("TypeProto.value");
       body_field = fields.field();
     }
-    if (self->kind == TypeKind::kOpaque) pass_over(cursor(body), wire::MessageType::kPlain);
+    if (self->kind == TypeKind::kOpaque) pass_over(cursor(body), wire::MessageType::kPlain, mapping_);
     if (self->kind == TypeKind::kNone || self->kind == TypeKind::kOpaque) break;
     const bool is_tensor = self->kind == TypeKind::kTensor || self->kind == TypeKind::kSparseTensor;
     const std::uint32_t inner_field = self->kind == TypeKind::kMap ? 2 : 1;

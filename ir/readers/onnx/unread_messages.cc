@@ -6,7 +6,7 @@
 
 namespace tensorlint::onnx {
 
-std::size_t pass_over(Cursor fields, wire::MessageType message) {
+std::size_t pass_over(Cursor fields, wire::MessageType message, const FileBytes* mapping) {
   // A body takes three levels: its node, the attribute, the graph.
   constexpr std::size_t kMaxDepth = 3 * 64;
   struct Open {
@@ -15,8 +15,15 @@ std::size_t pass_over(Cursor fields, wire::MessageType message) {
   };
   std::vector<Open> open{{fields, message}};
   std::size_t messages = 1;
+  constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2} << 20;
+  const char* released = fields.position();
   while (!open.empty()) {
     Open& innermost = open.back();
+    if (const char* const place = innermost.fields.position();
+        mapping != nullptr && place - released >= kReleasedAtOnce) {
+      mapping->release({released, static_cast<std::size_t>(place - released)});
+      released = place;
+    }
     if (!innermost.fields.next()) {
       open.pop_back();
       continue;
@@ -30,7 +37,7 @@ std::size_t pass_over(Cursor fields, wire::MessageType message) {
     }
     const std::string_view content = innermost.fields.view("message");
     if (packing) {
-      check_packed(innermost.fields, *packing, content, nullptr);
+      check_packed(innermost.fields, *packing, content, mapping);
       continue;
     }
     if (open.size() == kMaxDepth) innermost.fields.fail("messages that are not read nest deeper than 192");
