@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/cli/inputs.h"
+#include "ir/constants/weight_parts.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "ir/writers/text/writer.h"
@@ -16,15 +17,13 @@
 namespace tensorlint::cli {
 namespace {
 
-constexpr std::size_t kLargeWeights = std::size_t{64} << 10;
-
 /// Elements of large tensors, in the order of their addresses.
 std::vector<std::string_view> large_weights(const Model& model) {
   std::vector<std::string_view> weights;
   const auto add = [&](const Tensor* tensor) {
     if (tensor == nullptr) return;
     const std::string_view elements = tensor->has_raw ? tensor->raw : tensor->typed;
-    if (elements.size() >= kLargeWeights) weights.push_back(elements);
+    if (elements.size() >= kWeights) weights.push_back(elements);
   };
   const auto add_sparse = [&](const SparseTensor* tensor) {
     if (tensor == nullptr) return;
@@ -69,10 +68,18 @@ class SparseBytes {
 /// Copies a part without those of the ranges, which are sorted and do not overlap, that lie in it; these are said to be
 /// elsewhere.
 void copy_between(std::string_view part, std::span<const std::string_view> ranges, char* to,
-                  std::vector<ElementsElsewhere>& elsewhere) {
+                  std::vector<ElementsElsewhere>& elsewhere, WeightParts& copied) {
   const std::less<> before;
   const char *at = part.data(), *const end = at + part.size();
-  const auto copy_to = [&](const char* stop) { std::copy(at, stop, to + (at - part.data())); };
+  const auto copy_to = [&](const char* stop) {
+    constexpr std::ptrdiff_t kAtOnce = std::ptrdiff_t{1} << 20;
+    while (at < stop) {
+      const char* const next = at + std::min(kAtOnce, stop - at);
+      std::copy(at, next, to + (at - part.data()));
+      copied.read_until(next);
+      at = next;
+    }
+  };
   auto range = std::ranges::partition_point(ranges, [&](std::string_view raw) { return before(raw.data(), at); });
   for (; range != ranges.end() && !before(end, range->data() + range->size()); ++range) {
     copy_to(range->data());
@@ -80,17 +87,6 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
     at = range->data() + range->size();
   }
   copy_to(end);
-}
-
-/// Where a piece of the part may end, at `at` or after the range that it lies in.
-std::size_t end_of_piece(std::string_view part, std::size_t at, std::span<const std::string_view> ranges) {
-  if (at >= part.size()) return part.size();
-  const std::less<> before;
-  const char* const place = part.data() + at;
-  const auto range = std::ranges::partition_point(
-      ranges, [&](std::string_view raw) { return !before(place, raw.data() + raw.size()); });
-  if (range == ranges.end() || !before(range->data(), place)) return at;
-  return std::min(part.size(), static_cast<std::size_t>(range->data() + range->size() - part.data()));
 }
 
 /// The bodies around the innermost one, and it.
@@ -133,16 +129,10 @@ Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_
   const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited.size()));
   if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
   std::vector<ElementsElsewhere> elsewhere;
+  WeightParts copied(mapping != nullptr ? mapping->bytes() : std::string_view(), mapping);
   std::size_t at = 0;
-  // Systems map whole blocks around what lies between weights.
-  constexpr std::size_t kReleasedAtOnce = std::size_t{2} << 20;
   for (const std::string_view part : edited.parts()) {
-    for (std::size_t done = 0; done < part.size();) {
-      const std::string_view piece = part.substr(done, end_of_piece(part, done + kReleasedAtOnce, weights) - done);
-      copy_between(piece, weights, bytes->data() + at + done, elsewhere);
-      if (mapping != nullptr) mapping->release(piece);
-      done += piece.size();
-    }
+    copy_between(part, weights, bytes->data() + at, elsewhere, copied);
     at += part.size();
   }
   return read_again(read_onnx_bytes(bytes->view(), path, bytes, elsewhere, mapping), std::move(edited), bytes->view(),
@@ -154,10 +144,7 @@ Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
                                const pipeline::Options& options, const FileBytes* mapping, const EditedBytes* earlier) {
   const bool is_text = is_text_model(model.path, file);
-  const auto let_go = [&](std::string_view part) {
-    if (mapping != nullptr) mapping->release(part);
-  };
-  Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits, let_go);
+  Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits, mapping);
   if (!edited) return edited.error();
   if (earlier != nullptr) edited->refer_to(*earlier, file);
   return is_text ? read_text(std::move(*edited), model.path, options)

@@ -141,6 +141,7 @@ class Run {
   /// Of the budget, for buffers that are made; stops where it, or the work, does not reach.
   bool spend(std::uint64_t buffers) {
     meter_.charge(kStepsPerVisit);
+    // Halves: what is allowed may be all that there is.
     const bool is_full = meter_.most_heap() / 2 > meter_.memory_allowed() / 2 + kMemory / 2;
     if (budget_ < buffers || meter_.steps() > last_step_ || is_full) stop("a run has more nodes than are followed");
     budget_ -= std::min(budget_, buffers);

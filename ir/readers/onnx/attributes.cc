@@ -73,7 +73,6 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   std::vector<const TypeDecl*> types;
   Cursor fields = cursor(message);
   const bool is_long = message.size() >= kWeights;
-  has_weights_ = has_weights_ || is_long;
   while (fields.next()) {
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();

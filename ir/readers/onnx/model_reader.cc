@@ -20,7 +20,8 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
     : file_(file),
       start_(file.data()),
       released_(start_),
-      weights_end_(start_ + file.size()),
+      passed_(start_),
+      landing_(start_ + file.size()),
       mapping_(mapping),
       weights_(weights),
       elsewhere_(elsewhere),
@@ -31,7 +32,6 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
 Model Reader::read() {
   read_model_fields();
   walk_graphs();
-  if (mapping_ != nullptr) mapping_->release(file_);
   Model model = builder_.finish();
   finish_metadata(model);
   model.input_bytes = std::max<std::uint64_t>(budget_.paid(), 1);
@@ -174,28 +174,25 @@ void Reader::graph_fields(const Pending& pending) {
   const char* first_node = nullptr;
   const char* last_node = nullptr;
   const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
-  begin_walk(pending.bytes.data(), pending.bytes.data() + pending.bytes.size());
+  begin_walk(pending.bytes.data());
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     passed(fields.field_start());
     switch (fields.field()) {
       case wire::kGraphNode:
-        has_weights_ = fields.view("GraphProto.node").size() >= kWeights || has_weights_;
+        fields.view("GraphProto.node");
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
       case wire::kGraphInitializer:
       case wire::kGraphSparseInitializer:
-        if (fields.view("GraphProto.initializer").size() >= kWeights) {
-          weights_end(fields.position());
-        }
+        if (fields.view("GraphProto.initializer").size() >= kWeights) weights_end(fields.position());
         if (first_initializer == nullptr) first_initializer = fields.field_start();
         last_initializer = fields.position();
         continue;
-      case wire::kGraphName: {
-        const std::string_view name = fields.view("GraphProto.name");
-        self().name = this->name(name);
-      } break;
+      case wire::kGraphName:
+        self().name = name(fields.view("GraphProto.name"));
+        break;
       case wire::kGraphInput: {
         const std::string_view message = fields.view("GraphProto.input");
         const ValueInfo info = value_info(message, pending.id);
@@ -239,7 +236,7 @@ void Reader::function_fields(const Pending& pending) {
   const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
   std::vector<OpsetImport> imports;
   std::vector<Attribute> defaults;
-  begin_walk(pending.bytes.data(), pending.bytes.data() + pending.bytes.size());
+  begin_walk(pending.bytes.data());
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     passed(fields.field_start());
@@ -262,7 +259,7 @@ void Reader::function_fields(const Pending& pending) {
         budget_.charge(3 * sizeof(std::string_view));
         break;
       case wire::kFunctionNode:
-        has_weights_ = fields.view("FunctionProto.node").size() >= kWeights || has_weights_;
+        fields.view("FunctionProto.node");
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
@@ -311,7 +308,7 @@ void Reader::function_fields(const Pending& pending) {
 
 void Reader::initializers(const Pending& pending, const char* first, const char* last) {
   if (first == nullptr) return;
-  begin_walk(first, last);
+  begin_walk(first);
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
     passed(fields.field_start());
     if (fields.field() != 5 && fields.field() != 15) {
@@ -334,12 +331,14 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
     budget_.charge(kValueCost);
     check_budget(message.data());
   }
-  if (mapping_ != nullptr) release_to(last);
+  passed(last);
+  release_passed();
 }
 
-void Reader::release_to(const char* place) {
-  if (mapping_ != nullptr) mapping_->release({released_, static_cast<std::size_t>(place - released_)});
-  released_ = place;
+void Reader::release_passed() {
+  if (has_leapt_) release({released_, static_cast<std::size_t>(passed_ - released_)});
+  released_ = passed_;
+  has_leapt_ = false;
 }
 
 std::string_view Reader::apart(std::string_view part) {
@@ -355,7 +354,7 @@ void Reader::nodes(const Pending& pending, std::uint32_t field, const char* firs
   const char* const sampled =
       pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
   bool is_sampled = sampled == nullptr;
-  begin_walk(first, last);
+  begin_walk(first);
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
     passed(fields.field_start());
     if (!is_sampled && fields.field_start() >= sampled) [[unlikely]] {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/file_bytes.h"
+#include "ir/constants/weight_parts.h"
 #include "ir/graph/model_builder.h"
 #include "ir/readers/onnx/memory_budget.h"
 #include "ir/readers/onnx/provenance.h"
@@ -21,8 +21,7 @@
 
 namespace tensorlint::onnx {
 
-inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights; and a
-                                                                // block of a mapped file, around a byte that is read
+inline constexpr auto kLeap = static_cast<std::ptrdiff_t>(kWeights);
 inline constexpr std::size_t kKeptContents = std::size_t{8} << 10;  // 1,024 elements of 8 bytes are looked at
 inline constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
                                                   << 20;  // so few calls cost nothing, so little memory counts
@@ -73,55 +72,61 @@ class Reader {
   }
 
   /// A walk begins, over fields, nodes or initializers. Bodies and functions are thousands of short ones, anywhere.
-  void begin_walk(const char* first, const char* last) {
-    constexpr auto kBlock = static_cast<std::ptrdiff_t>(kWeights);
-    walked_ += std::max(last - first, std::abs(first - released_) >= kBlock ? kBlock : 0);
-    released_ = first;
-    if (walked_ < kReleasedAtOnce) return;
-    walked_ = 0;
-    if (mapping_ != nullptr) mapping_->release(file_);
+  void begin_walk(const char* first) {
+    if (first >= passed_) return passed(first);
+    release_passed();
+    if (passed_ - first >= kLeap) landing_ = first;
+    released_ = passed_ = first;
   }
-  /// It has come there: lets go of the pages that it has passed. What is dense costs little to map again, and weights
-  /// lie between what is not.
+  /// It has come there: lets go of the pages that it has passed, if it leapt over any. What is dense is read again.
   void passed(const char* place) {
-    if (place - released_ >= kReleasedAtOnce) release_to(place);
+    if (place - passed_ >= kLeap) land(place);
+    passed_ = place;
+    if (place - released_ >= kReleasedAtOnce) release_passed();
+  }
+  /// Weights, or what nothing is read from, lie before this place.
+  void land(const char* place) {
+    landing_ = place;
+    has_leapt_ = true;
   }
   void weights_end(const char* place) {
-    weights_end_ = place;
-    has_weights_ = true;
+    land(place);
     passed(place);
   }
-  void release_to(const char* place);
+  void release_passed();
+  void release(std::string_view part) const {
+    if (mapping_ != nullptr) mapping_->release(part);
+  }
 
   /// What lies inside weights or right after some. When it is looked at again later, systems map whole blocks of the
-  /// file around it, up to 2 MiB: small contents are kept apart instead.
+  /// file around it, up to 2 MiB: names and small contents are kept apart instead.
   bool is_amid_weights(std::string_view message) const {
-    return mapping_ != nullptr &&
-           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights);
+    return mapping_ != nullptr && (message.size() >= kWeights || is_after_leap(message));
+  }
+  bool is_after_leap(std::string_view text) const {
+    return static_cast<std::size_t>(text.data() - landing_) < kWeights;
   }
   std::string_view apart(std::string_view part);
-  /// Names and other short texts, which are read again and again: wherever weights may be between them.
-  std::string_view lasting(std::string_view text) { return is_kept_apart(text) ? apart(text) : text; }
   bool is_kept_apart(std::string_view text) const {
-    return mapping_ != nullptr && has_weights_ && text.size() <= kKeptContents;
+    return mapping_ != nullptr && text.size() <= kKeptContents && is_after_leap(text);
   }
-  NameId name(std::string_view text) { return name(text, model().names.ask_for(text)); }
-  NameId name(std::string_view text, std::uint32_t hash) {
+  std::string_view lasting(std::string_view text) { return is_kept_apart(text) ? apart(text) : text; }
+  NameId name(std::string_view text) { return name(text, model().names.ask_for(text), is_kept_apart(text)); }
+  NameId name(std::string_view text, std::uint32_t hash, bool keeps_apart) {
     const std::size_t known = model().names.size();
     const NameId id = builder_.name(text, hash);
-    if (model().names.size() != known && is_kept_apart(text))
-      model().names.move(static_cast<std::uint32_t>(id), apart(text));
+    if (keeps_apart && model().names.size() != known) model().names.move(static_cast<std::uint32_t>(id), apart(text));
     return id;
   }
   /// Interns what was passed to intern_later, in that order.
   void intern_names() {
     for (const LaterName& name : std::span(later_names_).first(later_count_))
-      name.list->push_back(this->name(name.text, name.hash));
+      name.list->push_back(this->name(name.text, name.hash, name.keeps_apart));
     later_count_ = 0;
   }
   void intern_later(std::string_view name, std::vector<NameId>& list) {
     if (later_count_ == later_names_.size()) intern_names();
-    later_names_[later_count_++] = {name, model().names.ask_for(name), &list};
+    later_names_[later_count_++] = {name, model().names.ask_for(name), is_kept_apart(name), &list};
   }
 
   /// Of a list or a tensor, what is looked at whole and not passed over.
@@ -185,10 +190,9 @@ class Reader {
 
   std::string_view file_;
   const char* start_;
-  const char* released_;
-  const char* weights_end_;    ///< where weights ended last
-  bool has_weights_ = false;   ///< some have been seen
-  std::ptrdiff_t walked_ = 0;  ///< bytes of walks since all pages were let go of
+  const char *released_, *passed_;  ///< of a walk: where pages were let go of last, where it is
+  bool has_leapt_ = false;          ///< since then
+  const char* landing_;             ///< where a walk went on after weights, or began far from the one before
   const FileBytes *mapping_, *weights_;
   std::span<const ElementsElsewhere> elsewhere_;
   ReadAhead ahead_;
@@ -208,6 +212,7 @@ class Reader {
   struct LaterName {
     std::string_view text;
     std::uint32_t hash = 0;
+    bool keeps_apart = false;
     std::vector<NameId>* list = nullptr;
   };
   std::array<LaterName, 8> later_names_;

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "ir/constants/weight_parts.h"
+
 namespace tensorlint::onnx {
 namespace {
 
@@ -212,9 +214,8 @@ class FileProvenance final : public Provenance {
   }
   /// Systems map whole blocks around what is looked at; of places far from each other these are mostly weights.
   void look_at(const char* place) const {
-    constexpr std::ptrdiff_t kBlock = std::ptrdiff_t{64} << 10;
     constexpr std::uint32_t kMostBlocks = 64;
-    if (mapping_ == nullptr || std::abs(place - last_) < kBlock) return;
+    if (mapping_ == nullptr || std::abs(place - last_) < static_cast<std::ptrdiff_t>(kWeights)) return;
     last_ = place;
     if (++blocks_ % kMostBlocks == 0) mapping_->release(file_);
   }

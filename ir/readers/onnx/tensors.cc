@@ -40,7 +40,6 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   const bool amid_weights = is_amid_weights(message);
   Cursor fields = cursor(message);
   const bool is_long = message.size() >= kWeights;
-  has_weights_ = has_weights_ || is_long;
   while (fields.next()) {
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();

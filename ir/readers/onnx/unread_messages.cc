@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ir/constants/weight_parts.h"
 #include "ir/readers/onnx/packed_numbers.h"
 
 namespace tensorlint::onnx {
@@ -15,15 +16,10 @@ std::size_t pass_over(Cursor fields, wire::MessageType message, const FileBytes*
   };
   std::vector<Open> open{{fields, message}};
   std::size_t messages = 1;
-  constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2} << 20;
-  const char* released = fields.position();
+  WeightParts parts(fields.rest(), mapping);
   while (!open.empty()) {
     Open& innermost = open.back();
-    if (const char* const place = innermost.fields.position();
-        mapping != nullptr && place - released >= kReleasedAtOnce) {
-      mapping->release({released, static_cast<std::size_t>(place - released)});
-      released = place;
-    }
+    parts.read_until(innermost.fields.position());
     if (!innermost.fields.next()) {
       open.pop_back();
       continue;

@@ -8,9 +8,9 @@
 
 namespace tensorlint::onnx {
 
-/// Passes over a message that nothing is read from, and over those in it: how many they are. Throws WireFault where one
-/// of them does not parse, or where they nest deeper than the reader follows graphs. `mapping`: of the file, whose
-/// pages are let go of; null where it was read as a whole.
+/// Passes over a message that nothing is read from, and over those in it: how many they are. `mapping`: as of
+/// WeightParts. Throws WireFault where one of them does not parse, or where they nest deeper than the reader follows
+/// graphs.
 std::size_t pass_over(Cursor fields, wire::MessageType message, const FileBytes* mapping);
 
 }  // namespace tensorlint::onnx

@@ -9,12 +9,12 @@
 #include <optional>
 #include <set>
 
+#include "ir/constants/weight_parts.h"
 #include "ir/writers/onnx/wire.h"
 
 namespace tensorlint {
 namespace {
 
-constexpr std::uint64_t kPassedAtOnce = std::uint64_t{2} << 20;
 constexpr int kMaxDepth = 256;  // of messages inside each other; the reader allows 64 graphs, three messages each
 
 /// What changes in one message of the file.
@@ -40,8 +40,8 @@ struct Field {
 
 class Splicer {
  public:
-  Splicer(std::string_view file, const std::map<std::uint64_t, MessageEdit>& edits, const PassedBytes& passed)
-      : file_(file), edits_(edits), passed_(passed) {}
+  Splicer(std::string_view file, const std::map<std::uint64_t, MessageEdit>& edits, const FileBytes* mapping)
+      : file_(file), edits_(edits), passed_(file, mapping) {}
 
   Result<EditedBytes> run() {
     EditedBytes out;
@@ -156,10 +156,7 @@ class Splicer {
     std::size_t children = 0, dropped = 0;
     std::uint64_t kept = begin;
     for (std::uint64_t at = begin; at < end;) {
-      if (passed_ != nullptr && at - passed_until_ >= kPassedAtOnce) {
-        passed_(file_.substr(passed_until_, at - passed_until_));
-        passed_until_ = at;
-      }
+      passed_.read_until(file_.data() + at);
       const auto field = next_field(at, end);
       if (!field) return false;
       at = field->end;
@@ -221,8 +218,7 @@ class Splicer {
 
   std::string_view file_;
   const std::map<std::uint64_t, MessageEdit>& edits_;
-  const PassedBytes& passed_;
-  std::uint64_t passed_until_ = 0;
+  WeightParts passed_;
   std::size_t applied_ = 0;
 };
 
@@ -472,11 +468,11 @@ std::string EditedBytes::joined() const {
 }
 
 Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                              const PassedBytes& passed) {
+                              const FileBytes* mapping) {
   EditPlan plan(file, model);
   for (const GraphEdit& edit : edits)
     if (auto error = plan.add(edit)) return *std::move(error);
-  return Splicer(file, plan.messages(), passed).run();
+  return Splicer(file, plan.messages(), mapping).run();
 }
 
 }  // namespace tensorlint

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file_bytes.h"
 #include "base/result.h"
 #include "ir/graph/edit.h"
 
@@ -33,11 +33,10 @@ class EditedBytes {
 };
 
 /// Splices edits into a binary ONNX file. What an edit does not touch stays byte for byte, unknown fields included; of
-/// the messages around an edit only the length prefixes change. `model` has been read from `file`. `passed` hears of
-/// the parts of the file that are behind, some MB each. Errors: an edit of a
-/// node or graph that is not in the file (a body of a library function, say), or on a malformed file.
-using PassedBytes = std::function<void(std::string_view)>;
+/// the messages around an edit only the length prefixes change. `model` has been read from `file`. `mapping`: as of
+/// WeightParts. Errors: an edit of a node or graph that is not in the file (a body of a library function, say), or on a
+/// malformed file.
 Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                              const PassedBytes& passed = nullptr);
+                              const FileBytes* mapping = nullptr);
 
 }  // namespace tensorlint
