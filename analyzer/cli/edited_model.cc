@@ -17,32 +17,6 @@
 namespace tensorlint::cli {
 namespace {
 
-/// Elements of large tensors, in the order of their addresses.
-std::vector<std::string_view> large_weights(const Model& model) {
-  std::vector<std::string_view> weights;
-  const auto add = [&](const Tensor* tensor) {
-    if (tensor == nullptr) return;
-    const std::string_view elements = tensor->has_raw ? tensor->raw : tensor->typed;
-    if (elements.size() >= kWeights) weights.push_back(elements);
-  };
-  const auto add_sparse = [&](const SparseTensor* tensor) {
-    if (tensor == nullptr) return;
-    add(tensor->values);
-    add(tensor->indices);
-  };
-  for (const Value& value : model.values) {
-    add(value.initializer);
-    add_sparse(value.sparse_initializer);
-  }
-  for (const Attribute& attribute : model.attribute_list) {
-    add(attribute.tensor);
-    add_sparse(attribute.sparse);
-    for (const Tensor* const tensor : attribute.tensors) add(tensor);
-  }
-  std::ranges::sort(weights, std::less<>(), [](std::string_view raw) { return raw.data(); });
-  return weights;
-}
-
 /// Bytes in pages that take memory only where they are written.
 class SparseBytes {
  public:
@@ -124,8 +98,9 @@ Result<EditedModel> read_text(EditedBytes edited, const std::string& path, const
 }
 
 /// `weights`: of the model that was edited.
-Result<EditedModel> read_binary(EditedBytes edited, std::span<const std::string_view> weights, const std::string& path,
+Result<EditedModel> read_binary(EditedBytes edited, std::vector<std::string_view> weights, const std::string& path,
                                 const pipeline::Options& options, const FileBytes* mapping) {
+  std::ranges::sort(weights, std::less<>(), [](std::string_view elements) { return elements.data(); });
   const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited.size()));
   if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
   std::vector<ElementsElsewhere> elsewhere;
@@ -148,7 +123,7 @@ Result<EditedModel> edit_model(std::string_view file, const Model& model, std::s
   if (!edited) return edited.error();
   if (earlier != nullptr) edited->refer_to(*earlier, file);
   return is_text ? read_text(std::move(*edited), model.path, options)
-                 : read_binary(std::move(*edited), large_weights(model), model.path, options, mapping);
+                 : read_binary(std::move(*edited), model.weights, model.path, options, mapping);
 }
 
 }  // namespace tensorlint::cli

@@ -8,7 +8,7 @@
 
 namespace tensorlint {
 
-/// Elements of at least so many bytes in one piece are weights. Systems map about as much of a file around each byte
+/// Numbers of at least so many bytes in one piece are weights. Systems map about as much of a file around each byte
 /// that is read.
 inline constexpr std::size_t kWeights = std::size_t{64} << 10;
 

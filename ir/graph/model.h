@@ -71,6 +71,7 @@ struct Model {
 
   NameTable names;
   ScopedIndex value_index;                           ///< (graph, name) -> value
+  std::vector<std::string_view> weights;             ///< all of a binary file, also those that no tensor here has
   std::vector<std::shared_ptr<const void>> storage;  ///< file bytes and arenas that views point into
 };
 

@@ -61,7 +61,7 @@ class Printer {
     };
     field("producer_name", model_.producer_name);
     field("producer_version", model_.producer_version);
-    std::vector<std::pair<std::string, std::string_view>> entries;
+    std::vector<std::pair<std::string, std::string>> entries;
     for (const MetadataEntry& entry : model_.metadata) entries.emplace_back(entry.key, entry.value);
     device_tags(entries);
     if (!entries.empty()) {
@@ -74,7 +74,8 @@ class Printer {
     out_ += "\n>\n";
   }
 
-  void device_tags(std::vector<std::pair<std::string, std::string_view>>& entries) const {
+  /// Copied: they stand beside weights, whose pages are let go of while the next ones are looked for.
+  void device_tags(std::vector<std::pair<std::string, std::string>>& entries) const {
     if (model_.provenance == nullptr) return;
     std::unordered_set<std::string, TextHash> keys;
     for (const auto& [key, value] : entries) keys.insert(key);

@@ -69,6 +69,8 @@ void Reader::read_model_fields() {
           break;
         case wire::kModelMetadata:
           model().metadata.push_back(metadata_entry(fields.inside(fields.view("ModelProto.metadata_props"))));
+          for (std::string_view* const text : {&model().metadata.back().key, &model().metadata.back().value})
+            *text = lasting(*text);
           budget_.charge(3 * sizeof(MetadataEntry));
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
@@ -89,7 +91,8 @@ void Reader::read_model_fields() {
           budget_.take_back(functions.back().size());
           break;
         case wire::kModelTrainingInfo:
-          pass_over(fields.inside(fields.view("ModelProto.training_info")), wire::MessageType::kTrainingInfo, mapping_);
+          pass_over(fields.inside(fields.view("ModelProto.training_info")), wire::MessageType::kTrainingInfo, mapping_,
+                    [this](std::string_view piece) { numbers(piece); });
           break;
         default:
           fields.skip();

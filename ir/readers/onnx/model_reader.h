@@ -184,8 +184,8 @@ class Reader {
   const Tensor* tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
   const SparseTensor* sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
   void typed_data(Cursor& fields, Tensor& self, TypedData& data);
-  /// The elements of a tensor, wherever they are.
-  std::string_view where_they_are(std::string_view elements) const;
+  /// Numbers of a tensor that stand in one piece: where they are. Weights are listed.
+  std::string_view numbers(std::string_view piece);
   void report_tensor_fault(const Tensor& self, const TypedData& data, bool is_segment, GraphId graph, NodeId node);
 
   std::string_view file_;

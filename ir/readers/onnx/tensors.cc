@@ -70,16 +70,16 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         self.name = this->name(fields.view("TensorProto.name"));
         break;
       case wire::kTensorRawData:
-        self.raw = fields.view("TensorProto.raw_data");
+        self.raw = numbers(fields.view("TensorProto.raw_data"));
         self.has_raw = true;
         budget_.take_back(self.raw.size());
         if (self.raw.size() >= kWeights) weights_end(fields.position());
         break;
       case wire::kTensorExternalData: {
         const MetadataEntry entry = metadata_entry(fields.inside(fields.view("TensorProto.external_data")));
-        if (entry.key == "location") self.location = entry.value;
         // A value that is left out is an empty one.
-        const std::string_view value = entry.value.data() == nullptr ? std::string_view("") : entry.value;
+        const std::string_view value = entry.value.data() == nullptr ? std::string_view("") : lasting(entry.value);
+        if (entry.key == "location") self.location = value;
         if (entry.key == "offset") self.offset_text = value;
         if (entry.key == "length") self.length_text = value;
         break;
@@ -97,10 +97,6 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
     }
   }
   if (!data.pieces.empty()) self.typed = builder_.copy({data.pieces.data(), data.pieces.size()});
-  if (!elsewhere_.empty()) {
-    self.raw = where_they_are(self.raw);
-    self.typed = where_they_are(self.typed);
-  }
   budget_.charge(8 * tensor_dims_.size());
   self.dims = builder_.keep_ints(tensor_dims_);
   self.strings = builder_.keep_strings(tensor_strings_);
@@ -118,11 +114,13 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   return &self;
 }
 
-std::string_view Reader::where_they_are(std::string_view elements) const {
-  const auto found = std::ranges::lower_bound(elsewhere_, elements.data(), std::less<>(), &ElementsElsewhere::place);
-  const bool is_elsewhere =
-      found != elsewhere_.end() && found->place == elements.data() && found->elements.size() == elements.size();
-  return is_elsewhere ? found->elements : elements;
+std::string_view Reader::numbers(std::string_view piece) {
+  if (piece.size() < kWeights) return piece;
+  const auto found = std::ranges::lower_bound(elsewhere_, piece.data(), std::less<>(), &ElementsElsewhere::place);
+  if (found != elsewhere_.end() && found->place == piece.data() && found->elements.size() == piece.size())
+    piece = found->elements;
+  model().weights.push_back(piece);
+  return piece;
 }
 
 void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
@@ -134,6 +132,7 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
     const wire::Packing packing = *wire::packing_in(wire::MessageType::kTensor, field);
     if (packing == wire::Packing::kVarints) will_read(piece);
     check_packed(fields, packing, piece, weights_);
+    piece = numbers(piece);
     budget_.take_back(piece.size());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
