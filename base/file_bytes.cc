@@ -123,6 +123,8 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   if (file->size_ > read_limit) {
     void* const mapping = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, file->descriptor_.number(), 0);
     if (mapping == MAP_FAILED) return Error{fmt::format("cannot map `{}`: {}", path, std::strerror(errno)), {}};
+    // Around a byte that is read, systems map 64 KiB of their cache, and 2 MiB where they have huge pages there.
+    ::madvise(mapping, file->size_, MADV_NOHUGEPAGE);
     file->data_ = static_cast<const char*>(mapping);
     file->guard_ = Guard::take(mapping, file->size_);
     if (file->guard_ == nullptr) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/allocations.h"
+#include "base/file_bytes.h"
 
 namespace tensorlint {
 
@@ -25,7 +26,7 @@ class Meter {
   /// Allocations may take this part of the steps. Ordinary work takes a fifteenth of it: more are loops that charge too
   /// little, whose other work is then as much again.
   static constexpr std::uint64_t kHeapPart = 8;
-  /// Of tables among the weights that are read, for their range or by a rule: pages of the file, which stay in memory.
+  /// Of tables among the weights that are read, for their range or by a rule.
   static constexpr std::uint64_t kTablesAtLeast = std::uint64_t{16} << 20, kTablesPerByte = 4;
   /// A link of a page of `d/../` makes thousands of calls of the system, and each goes through all folders of its path:
   /// kBytesOfLookup of it cost about as much as the call itself.
@@ -52,6 +53,7 @@ class Meter {
   /// Whether a table that begins there may be read: as many as there is room for, the first ones, and each time that
   /// one of these is asked for. Whoever may not read it knows as little of it as of larger ones.
   bool may_read(const void* table, std::uint64_t bytes) {
+    let_go_of_tables(bytes);
     if (tables_.contains(table)) return true;
     // What systems map of a file around a byte that is read.
     constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
@@ -66,6 +68,9 @@ class Meter {
     tables_.insert(table);
     return true;
   }
+
+  /// The file that tables are pages of; null: they are in memory.
+  void read_tables_of(const FileBytes* file) { tables_file_ = file; }
 
   /// Whether one more component of a path that the input names may be looked up, by a path of so many bytes: so many in
   /// one run of a command, however often it begins anew.
@@ -112,6 +117,15 @@ class Meter {
   }
 
  private:
+  /// What was read of them before is mapped anew where it is read again.
+  void let_go_of_tables(std::uint64_t bytes) {
+    constexpr std::uint64_t kKept = std::uint64_t{4} << 20;
+    read_since_ += bytes;
+    if (tables_file_ == nullptr || read_since_ < kKept) return;
+    tables_file_->release(tables_file_->bytes());
+    read_since_ = bytes;
+  }
+
   /// Each step of a walk asks whether they are reached.
   void set_ends() {
     const auto end_of = [this](std::uint64_t allowed) { return is_reporting_ ? allowed : allowed - allowed / 4; };
@@ -129,6 +143,8 @@ class Meter {
   Allocations heap_at_first_ = allocations;
   mutable std::int64_t most_heap_ = 0;
   std::uint64_t table_bytes_ = 0, tables_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  const FileBytes* tables_file_ = nullptr;
+  std::uint64_t read_since_ = 0;
   std::unordered_set<const void*> tables_;
   std::unordered_set<std::uint64_t> table_blocks_;
   std::uint32_t lookups_ = 0;

@@ -14,8 +14,9 @@
 namespace tensorlint::findings {
 namespace {
 
-/// A program's source is small, and so are all of them together.
+/// A program's source is small, and so are all of them together. Of those above kMapped no pages stay in memory.
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kMapped = std::size_t{64} << 10, kMaxHeld = std::size_t{4} << 20;
 constexpr std::size_t kBlockBytes = 256;
 /// Longer lines are nobody's, and whoever asks goes through all of it.
 constexpr std::size_t kMaxLine = 8192;
@@ -139,21 +140,25 @@ const SourceFiles::File* SourceFiles::read(const std::string& path) {
   if (!is_new) return &file;
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > kMaxFileBytes || size > kMaxBytes - bytes_) return &file;
-  const auto bytes = FileBytes::open(path);
+  if (size <= kMapped && size > kMaxHeld - held_) return &file;
+  const auto bytes = FileBytes::open(path, kMapped);
   if (!bytes || (*bytes)->bytes().size() > kMaxFileBytes) return &file;  // it may have grown since
   file.owner = *bytes;
   file.text = (*bytes)->bytes();
   bytes_ += std::min(file.text.size(), kMaxBytes - bytes_);
+  if (file.text.size() <= kMapped) held_ += std::min(file.text.size(), kMaxHeld - held_);
   std::uint32_t ends = 0;
   for (std::size_t at = 0; at < file.text.size(); at += kBlockBytes) {
     file.ends_before.push_back(ends);
     ends += static_cast<std::uint32_t>(std::ranges::count(file.text.substr(at, kBlockBytes), '\n'));
   }
+  file.owner->release(file.text);
   return &file;
 }
 
 std::string_view SourceFiles::File::line(std::uint32_t number) const {
   if (number == 0 || text.empty()) return {};
+  owner->release(text);  // of a large file, what lines before this one have mapped
   std::string_view rest = text;
   if (std::uint32_t ends = number - 1; ends != 0) {  // of lines before this one
     const auto block = std::ranges::lower_bound(ends_before, ends) - 1;

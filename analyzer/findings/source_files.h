@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_bytes.h"
 #include "base/meter.h"
 
 namespace tensorlint::findings {
@@ -34,7 +35,7 @@ class SourceFiles {
   /// One file; a line is found from the beginning of its block of bytes.
   struct File {
     std::string_view line(std::uint32_t number) const;
-    std::shared_ptr<const void> owner;
+    std::shared_ptr<const FileBytes> owner;
     std::string_view text;
     std::vector<std::uint32_t> ends_before;  ///< each block: of lines
   };
@@ -52,8 +53,8 @@ class SourceFiles {
   std::vector<std::string> roots_;
   std::map<std::string, const File*, std::less<>> by_name_;  ///< null: not to be had
   std::map<std::pair<std::uint64_t, std::uint64_t>, File>
-      files_;  ///< by device and inode: one file may have many names
-  std::size_t bytes_ = 0;
+      files_;                         ///< by device and inode: one file may have many names
+  std::size_t bytes_ = 0, held_ = 0;  ///< of programs that were read; those of them that stay in memory
 };
 
 }  // namespace tensorlint::findings

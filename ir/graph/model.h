@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_bytes.h"
 #include "base/id_vector.h"
 #include "base/name_table.h"
 #include "ir/graph/parts.h"
@@ -72,6 +73,7 @@ struct Model {
   NameTable names;
   ScopedIndex value_index;                           ///< (graph, name) -> value
   std::vector<std::string_view> weights;             ///< all of a binary file, also those that no tensor here has
+  const FileBytes* weights_file = nullptr;           ///< that they are mapped from, and live as long as
   std::vector<std::shared_ptr<const void>> storage;  ///< file bytes and arenas that views point into
 };
 

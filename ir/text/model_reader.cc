@@ -110,12 +110,14 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
         !integer(import.version, "the version of the opset"))
       return false;
     import.domain = builder_.name(normalised_domain(text));
-    for (const OpsetImport& known : imports)
-      if (known.domain == import.domain && known.version != import.version)  // runtimes take the same one twice
-        fault({.kind = Kind::kDuplicateOpsetImport,
-               .graph = graph,
-               .message = fmt::format("domain `{}` is imported twice", text),
-               .position = domain.position});
+    // Runtimes take the same one twice.
+    if (std::ranges::any_of(imports, [&](const OpsetImport& known) {
+          return known.domain == import.domain && known.version != import.version;
+        }))
+      fault({.kind = Kind::kDuplicateOpsetImport,
+             .graph = graph,
+             .message = fmt::format("domain `{}` is imported twice", text),
+             .position = domain.position});
     imports.push_back(import);
   } while (lexer_.accept(','));
   return expect(']', "or `,` after an opset import");

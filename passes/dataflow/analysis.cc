@@ -4,14 +4,21 @@
 
 namespace tensorlint::dataflow {
 
-std::shared_ptr<Meter> meter_of(const Model& model) {
-  return model.input_bytes == 0 ? std::make_shared<Meter>() : std::make_shared<Meter>(model.input_bytes);
+namespace {
+
+std::shared_ptr<Meter> meter_of(const Model& model, std::uint64_t part) {
+  auto meter = model.input_bytes == 0 ? std::make_shared<Meter>() : std::make_shared<Meter>(model.input_bytes, part);
+  meter->read_tables_of(model.weights_file);
+  return meter;
 }
+
+}  // namespace
+
+std::shared_ptr<Meter> meter_of(const Model& model) { return meter_of(model, 1); }
 
 std::shared_ptr<Meter> Allowances::next() {
   is_expensive_ = is_expensive_ || (last_ != nullptr && is_expensive(*last_));
-  const bool is_small = is_expensive_ && model_.input_bytes != 0;
-  const auto meter = is_small ? std::make_shared<Meter>(model_.input_bytes, kPartOnceExpensive) : meter_of(model_);
+  auto meter = meter_of(model_, is_expensive_ ? kPartOnceExpensive : 1);
   last_ = meter;
   return meter;
 }

@@ -83,6 +83,7 @@ class WeightsPassedOverTest(PromiseTest):
             ("initializers", lambda i: self.tensor(f"w{i}", wire.FLOAT, sizes, 9, size), 5),
             ("packed integers", lambda i: self.tensor(f"w{i}", wire.INT64, size, 7, size), 5),
             ("packed floats", lambda i: self.tensor(f"w{i}", wire.FLOAT, sizes, 4, size), 5),
+            ("packed floats before names", lambda i: [*self.tensor("", wire.FLOAT, sizes, 4, size), wire.data(8, f"w{i}")], 5),
             ("devices of initializers", lambda i: [*self.tensor(f"w{i}", wire.FLOAT, sizes, 9, size), wire.data(16, wire.data(1, "tensorlint.device") + wire.data(2, "cpu"))], 5),
         ):
             parts = [part for i in range(count) for part in self.inside(of_all, kind(i))]
@@ -141,6 +142,22 @@ class WeightsPassedOverTest(PromiseTest):
         weights = [part for i in range(1200) for part in self.inside(5, self.tensor(f"w{i}", wire.FLOAT, 32 << 10, 9, 128 << 10))]
         others = self.write_parts([head + main, *self.inside(20, self.inside(1, weights))])
         self.assert_passed_over(others)
+
+    def test_tables_and_programs_are_let_go_of(self) -> None:
+        """Each has its own limit, and these are not there at the same time."""
+        tables = [part for i in range(30) for part in self.inside(5, self.tensor(f"t{i}", wire.INT64, 1 << 16, 9, 8 << 16))]
+        nodes = [wire.node("Gather", ["x", f"t{i}"], [f"g{i}"]) for i in range(30)]
+        trace = [wire.data(9, wire.data(1, "pkg.torch.onnx.stack_trace") + wire.data(2, f'File "p{i}.py", line 9999, in f')) for i in range(4)]
+        nodes += [wire.node("MatMul", ["x", "z"], [f"m{i}"]) + trace[i] for i in range(4)]
+        graph = b"".join(wire.data(1, node) for node in nodes) + wire.data(2, "g") + wire.data(11, wire.value("x", dims=[100])) + wire.data(11, wire.value("z", dims=[5]))
+        outputs = b"".join(wire.data(12, wire.data(1, f"g{i}")) for i in range(30))
+        self.write_parts([wire.number(1, 8) + wire.data(8, wire.data(1, "") + wire.number(2, 18)), *self.inside(7, [graph + outputs, *tables])])
+        for i in range(4):
+            (self.folder / f"p{i}.py").write_text(("x = 1  # " + "a" * 90 + "\n") * 41_000)
+        result = hostile_test.run(["check", self.path])
+        self.assertEqual(result.code, 1)
+        self.assertIn(b"x = 1", result.output)
+        self.assertLess(result.memory, 32 * MIB)
 
     def test_packed_integers_of_which_the_first_are_shown(self) -> None:
         size = 8 * MIB

@@ -27,6 +27,7 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
       elsewhere_(elsewhere),
       ahead_(mapping) {
   model().path = std::move(path);
+  model().weights_file = weights;
 }
 
 Model Reader::read() {
@@ -393,9 +394,12 @@ void Reader::node(std::string_view message, const Pending& pending) {
       case wire::kNodeOpType:
         op = this->name(fields.view("NodeProto.op_type"));
         break;
-      case wire::kNodeAttribute:
-        attribute(fields.view("NodeProto.attribute"), holder, attributes_);
+      case wire::kNodeAttribute: {
+        const std::string_view attribute = fields.view("NodeProto.attribute");
+        if (attribute.size() >= kWeights) intern_names();  // their pages are let go of with the weights
+        this->attribute(attribute, holder, attributes_);
         break;
+      }
       case wire::kNodeDomain:
         domain = this->name(fields.view("NodeProto.domain"));
         break;

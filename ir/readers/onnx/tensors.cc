@@ -134,6 +134,7 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
     check_packed(fields, packing, piece, weights_);
     piece = numbers(piece);
     budget_.take_back(piece.size());
+    if (piece.size() >= kWeights) weights_end(fields.position());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
                   : field == wire::kTensorDoubleData ? WireType::fixed64
