@@ -259,7 +259,7 @@ std::optional<std::string> copy_data_file(ExternalFolder& beside_model, const Da
   if (auto fault = copy_bytes(data, from->descriptor(), file.number(), progress)) return fault;
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(file.number(), data.status.st_mode & 0777 & ~mask) != 0) return std::strerror(errno);
+  if (::fchmod(file.number(), data.status.st_mode & 0666 & ~mask) != 0) return std::strerror(errno);
   if (!publish(folder.number(), temporary, name)) {
     if (errno != EEXIST) return std::strerror(errno);
     // Somebody was faster: perhaps another run, for a model with the same weights.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "analyzer/findings/kept.h"
 #include "base/escape.h"
@@ -44,6 +45,13 @@ std::string innermost_module(std::string_view scopes) {
     scopes.remove_prefix(close + 1);
   }
   return kept(before);
+}
+
+constexpr std::string_view kScopes = "pkg.torch.onnx.name_scopes";
+
+std::string_view value_of(std::span<const MetadataEntry> entries, std::string_view key) {
+  const auto entry = std::ranges::find(entries, key, &MetadataEntry::key);
+  return entry == entries.end() ? std::string_view() : entry->value;
 }
 
 /// By torch.fx, or Python's own code. A cell of a notebook, `<ipython-input-3>`, is the user's.
@@ -112,31 +120,36 @@ const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
   return library == frames.rend() ? nullptr : &*library;
 }
 
-const std::vector<MetadataEntry>& LocationResolver::entries(NodeId node) {
-  const auto [it, is_new] = metadata_.try_emplace(node);
-  if (!is_new || model_.provenance == nullptr) return it->second;
+LocationResolver::Entries LocationResolver::read_entries(NodeId node) const {
+  if (node == NodeId::kNone || model_.provenance == nullptr) return {};
   // Exporters write a dozen; each question goes through them.
   constexpr std::size_t kMostEntries = 64;
-  it->second = model_.provenance->node_metadata(model_.node(node));
-  if (it->second.size() > kMostEntries) {
-    it->second.resize(kMostEntries);
-    it->second.shrink_to_fit();
+  Entries entries = model_.provenance->node_metadata(model_.node(node));
+  if (entries.size() > kMostEntries) {
+    entries.resize(kMostEntries);
+    entries.shrink_to_fit();
   }
-  return it->second;
+  return entries;
 }
 
-std::vector<StackFrame> LocationResolver::frames(NodeId node) {
-  std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
+std::vector<StackFrame> LocationResolver::frames(NodeId node, const Entries& entries) const {
+  std::vector<StackFrame> frames = parse_stack_trace(value_of(entries, "pkg.torch.onnx.stack_trace"));
   if (frames.empty() && node != NodeId::kNone && model_.provenance != nullptr)
     frames = parse_exported_stack(model_.provenance->node_doc_string(model_.node(node)));
   return frames;
 }
 
+std::vector<StackFrame> LocationResolver::frames(NodeId node) { return frames(node, read_entries(node)); }
+
 std::string_view LocationResolver::metadata(NodeId node, std::string_view key) {
   if (node == NodeId::kNone) return {};
-  for (const MetadataEntry& entry : entries(node))
-    if (entry.key == key) return entry.value;
-  return {};
+  const auto [it, is_new] = metadata_.try_emplace(node);
+  if (is_new) it->second = read_entries(node);
+  return value_of(it->second, key);
+}
+
+std::string LocationResolver::module(NodeId node) const {
+  return innermost_module(value_of(read_entries(node), kScopes));
 }
 
 const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
@@ -147,8 +160,9 @@ const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
 
 LocationResolver::NodeLocation LocationResolver::find(NodeId node) {
   NodeLocation found;
-  found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
-  const std::vector<StackFrame> frames = this->frames(node);
+  const Entries entries = read_entries(node);
+  found.module = innermost_module(value_of(entries, kScopes));
+  const std::vector<StackFrame> frames = this->frames(node, entries);
   if (const StackFrame* frame = users_frame(frames)) {
     found.place = {.file = kept(frame->file, kMaxKeptFile),
                    .line = frame->line,

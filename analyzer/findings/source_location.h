@@ -52,6 +52,8 @@ class LocationResolver {
   const NodeLocation& of(NodeId node);
   /// The same, and it is not kept: for walks over all nodes.
   NodeLocation find(NodeId node);
+  /// NodeLocation::module alone, which is not kept either.
+  std::string module(NodeId node) const;
   /// Of the node that makes the value, or the line of an initializer in text.
   SourceLocation of_value(ValueId value);
   /// Of a position in a model in text; empty in a binary one.
@@ -62,12 +64,14 @@ class LocationResolver {
   std::string_view metadata(NodeId node, std::string_view key);
 
  private:
-  const std::vector<MetadataEntry>& entries(NodeId node);
+  using Entries = std::vector<MetadataEntry>;
+  Entries read_entries(NodeId node) const;
+  std::vector<StackFrame> frames(NodeId node, const Entries& entries) const;
 
   const Model& model_;
   Meter own_meter_;
   std::map<NodeId, NodeLocation> places_;
-  std::map<NodeId, std::vector<MetadataEntry>> metadata_;
+  std::map<NodeId, Entries> metadata_;
   SourceFiles sources_;
 };
 

@@ -117,7 +117,7 @@ bool ShowFilter::matches(const Model& model, NodeId id, findings::LocationResolv
 }
 
 std::string module_of(const Model& model, NodeId node, findings::LocationResolver& locations) {
-  if (const std::string& known = locations.of(node).module; !known.empty()) return known;
+  if (std::string known = locations.module(node); !known.empty()) return known;
   // Exporters that write no scopes name nodes by them: `/encoder/layers.0/MatMul`.
   const std::string_view name = model.text(model.node(node).name);
   const std::size_t last = name.rfind('/');

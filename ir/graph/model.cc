@@ -34,12 +34,16 @@ std::string Model::graph_path(GraphId id) const {
   constexpr std::size_t kMostBytes = kIdentifierLength + 64;
   std::vector<GraphId> around;
   for (GraphId at = id; at != GraphId::kNone; at = graph(at).parent) around.push_back(at);
-  const auto name_of = [this](const Graph& self) -> std::string {
+  const auto ends_of = [](std::string_view name) {
+    if (name.size() <= 2 * kMostBytes) return std::string(name);
+    return fmt::format("{}{}", name.substr(0, kMostBytes), name.substr(name.size() - kMostBytes));
+  };
+  const auto name_of = [&](const Graph& self) -> std::string {
     if (self.kind == GraphKind::kMain) return "main";
     if (self.kind == GraphKind::kSubgraph)
-      return std::string(self.name != NameId::kEmpty ? text(self.name) : self.attribute);
-    std::string name = fmt::format("{}::{}", text(self.domain), text(self.name));
-    if (self.overload != NameId::kEmpty) name += fmt::format(":{}", text(self.overload));
+      return ends_of(self.name != NameId::kEmpty ? text(self.name) : self.attribute);
+    std::string name = fmt::format("{}::{}", ends_of(text(self.domain)), ends_of(text(self.name)));
+    if (self.overload != NameId::kEmpty) name += fmt::format(":{}", ends_of(text(self.overload)));
     return name;
   };
   std::vector<std::string> nearest;

@@ -191,6 +191,8 @@ class Printer {
   void emit(std::string text) {
     if (pending_.empty())
       out_ += text;
+    else if (pending_.back().kind == Task::Kind::kText)
+      pending_.back().text += text;
     else
       pending_.push_back({.text = std::move(text)});
   }
@@ -399,7 +401,7 @@ class Printer {
       std::swap(before, out_);
       write();
       std::swap(before, out_);
-      pending_.push_back({.text = std::move(before)});
+      emit(std::move(before));
     };
     const auto list = [&](const auto& items, auto&& write) {
       if (items.empty() || self.kind == AttributeKind::kTensors || self.kind == AttributeKind::kGraphs ||

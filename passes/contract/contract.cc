@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/id_vector.h"
+#include "ir/ops/inference.h"
 #include "passes/contract/candidates.h"
 #include "passes/contract/probing.h"
 #include "passes/contract/simplification.h"
@@ -27,6 +28,14 @@ constexpr int kMaxRelations = 4;
 /// Single elements outside a range that are tried.
 constexpr std::size_t kMaxNumbers = 8;
 constexpr ProbeBudget kBudget{.visits = 1U << 19, .probes = 256};
+
+/// Whose extents are in no fact.
+bool has_untracked_input(const Model& model) {
+  return std::ranges::any_of(model.graph(GraphId::kMain).inputs, [&](ValueId input) {
+    const TypeDecl* const type = model.value(input).type;
+    return type != nullptr && type->ranked && type->dims.size() > ops::kMaxRank;
+  });
+}
 
 class ContractSearch {
  public:
@@ -498,7 +507,7 @@ Contract find_contract(const dataflow::Analysis& analysis, const dataflow::Analy
     return contract;
   }
   contract = ContractSearch(prober, std::move(*working)).find();
-  if (analysis.meter().is_partial()) contract.is_complete = false;
+  if (analysis.meter().is_partial() || has_untracked_input(analysis.model())) contract.is_complete = false;
   return contract;
 }
 

@@ -231,6 +231,11 @@ class CopyDataTest(unittest.TestCase):
         self.copy()
         self.assertEqual((self.out / FIRST).stat().st_mode & 0o777, 0o600)
 
+    def test_data_is_no_program(self) -> None:
+        (self.source / FIRST).chmod(0o755)
+        self.copy()
+        self.assertEqual((self.out / FIRST).stat().st_mode & 0o111, 0)
+
     def test_models_in_text(self) -> None:
         text = (
             '<ir_version: 9, opset_import: ["": 17]>\ng (float[N, 4] x) => (float[N, 4] y)\n'

@@ -50,6 +50,19 @@ class KeptOfLargeFilesTest(PromiseTest):
         self.path.write_text('<ir_version: 10, opset_import: ["": 21]>\n' + "#tensorlint:ignore[cycle]a\n" * 38_000 + "g (float[2] x) => (float[2] y) { y = Abs (x) }\n")
         self.assert_memory("check")
 
+    def test_numbers_behind_a_graph_in_a_diff(self) -> None:
+        """What follows a body waits for it as one text."""
+        body, numbers = wire.attribute("a", ("g", b"")), wire.data(1, "b") + wire.data(8, b"\1" * MIB) + wire.number(20, 7)
+        node = wire.node("A", ["x"], ["y"], domain="local") + wire.data(5, body) + wire.data(5, numbers)
+        self.path.write_bytes(wire.model(wire.graph([node, wire.node("Relu", ["x"], ["dead"])], [wire.value("x", dims=[2])], [wire.data(1, "y")])))
+        self.assert_memory("fix --diff --unsafe", more=16 * MIB)
+
+    def test_modules_of_many_nodes_in_a_text(self) -> None:
+        self.path = self.folder / "m.onnxtxt"
+        self.path.write_text('<ir_version:8,opset_import:["":18,"c":1]>g(float x)=>(float y){' + "=A()" * (MIB // 4 - 50) + "y=A(x)}")
+        self.assert_memory("show --module x", "show --module x --format json", codes=(2,))
+        self.assert_memory("show --node *", "show --node * --format json")
+
     def test_operands_of_one_node_as_json(self) -> None:
         node = wire.data(1, "x") * (3 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
         self.path.write_bytes(wire.model(wire.graph([node], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])))

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/ops/inference.h"
 #include "passes/contract/demanding_calls.h"
 #include "passes/contract/single_sizes.h"
 #include "passes/contract/working_sizes.h"
@@ -267,6 +268,17 @@ TEST(Contract, AnElementThatIsIgnoredRunsToo) {
   y = SoftmaxCrossEntropyLoss <ignore_index = -100> (x, t)
 })"))),
             (Texts{"~range t 0..4"}));
+}
+
+TEST(Contract, AxesThatAreNotTrackedLeaveItIncomplete) {
+  for (const std::size_t rank : {ops::kMaxRank, ops::kMaxRank + 1}) {
+    std::string dims = "1";
+    for (std::size_t axis = 1; axis < rank; ++axis) dims += ", 1";
+    const Solved solved(with_header(fmt::format("g (float[{0}] x, float[{0}] z) => (y) {{ y = Add (x, z) }}", dims)));
+    const Contract contract = find_contract(solved.analysis(), {});
+    EXPECT_TRUE(contract.requirements.empty());
+    EXPECT_EQ(contract.is_complete, rank == ops::kMaxRank);
+  }
 }
 
 TEST(Contract, AModelThatAsksForNothingHasNoLines) {

@@ -200,6 +200,15 @@ TEST(TextReader, ReadsNestedGraphs) {
   EXPECT_EQ(model.attribute(model.node(NodeId{0}), "else_branch")->graph, GraphId{2});
 }
 
+TEST(TextReader, PathsOfGraphsHaveTheEndsOfLongNames) {
+  const std::string head(4000, 'h'), tail(4000, 't');
+  const Model model = parsed(with_header("g (bool k) => (float y) { y = If (k) <then_branch = " + head +
+                                         std::string(1 << 20, 'm') + tail + " () => (float a) { a = Op () }> }"));
+  const std::string path = model.graph_path(GraphId{1});
+  EXPECT_LT(path.size(), 8000u);
+  EXPECT_TRUE(path.starts_with("main/hhh") && path.ends_with("ttt")) << path.size();
+}
+
 TEST(TextReader, ReadsFunctions) {
   const Model model = parsed(
       "<ir_version: 10, opset_import: [\"\" : 21, \"local\" : 1]>\n"

@@ -22,6 +22,9 @@ TypedField typed_field_of(std::uint32_t number) {
   return TypedField::kUint64;
 }
 
+/// Bytes that pay nothing.
+std::uint64_t weights_of(std::string_view elements) { return elements.size() >= kWeights ? elements.size() : 0; }
+
 bool is_varints(TypedField field) {
   return field == TypedField::kInt32 || field == TypedField::kInt64 || field == TypedField::kUint64;
 }
@@ -72,7 +75,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
       case wire::kTensorRawData:
         self.raw = numbers(fields.view("TensorProto.raw_data"));
         self.has_raw = true;
-        budget_.take_back(self.raw.size());
+        budget_.take_back(weights_of(self.raw));
         if (self.raw.size() >= kWeights) weights_end(fields.position());
         break;
       case wire::kTensorExternalData: {
@@ -133,7 +136,7 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
     if (packing == wire::Packing::kVarints) will_read(piece);
     check_packed(fields, packing, piece, weights_);
     piece = numbers(piece);
-    budget_.take_back(piece.size());
+    budget_.take_back(weights_of(piece));
     if (piece.size() >= kWeights) weights_end(fields.position());
   } else {
     fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
@@ -156,10 +159,9 @@ void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
     }
   }
   // What is put together is in memory, twice for a while, and no weights that can be passed over.
-  const std::uint64_t before = data.pieces.empty() ? self.typed.size() : 0;
-  const std::uint64_t more = before + (is_packed ? piece.size() : 0);
-  budget_.pay(more);
-  budget_.charge(kCostOfPieces * (before + piece.size()));
+  const std::string_view before = data.pieces.empty() ? self.typed : std::string_view();
+  budget_.pay(weights_of(before) + weights_of(piece));
+  budget_.charge(kCostOfPieces * (before.size() + piece.size()));
   if (data.pieces.empty()) data.pieces.assign(self.typed.begin(), self.typed.end());
   data.pieces.insert(data.pieces.end(), piece.begin(), piece.end());
 }
