@@ -11,6 +11,8 @@ namespace tensorlint {
 namespace {
 
 constexpr std::size_t kMaxFaultsPerGraph = 1000;
+/// What they take in arrays that double when they grow, and of an undefined value its slot in the index.
+constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160, kUndefinedCost = 3 * sizeof(Value) + 64;
 constexpr std::string_view kOwnDomain = "tensorlint";
 
 template <typename Id>
@@ -299,7 +301,9 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
 void ModelBuilder::fault(StructureFault fault) {
   const auto graph = static_cast<std::size_t>(fault.graph);
   if (impl_->fault_counts.size() <= graph) impl_->fault_counts.resize(graph + 1);
-  if (impl_->fault_counts[graph]++ < kMaxFaultsPerGraph) model_.faults.push_back(std::move(fault));
+  if (impl_->fault_counts[graph]++ >= kMaxFaultsPerGraph) return;
+  memory_made_ += kFaultCost + fault.message.size();
+  if (memory_made_ <= most_memory_) model_.faults.push_back(std::move(fault));
 }
 
 void ModelBuilder::drop_nodes(std::size_t first) {
@@ -387,6 +391,13 @@ void sort_attributes(Model& model) {
 
 }  // namespace
 
+std::optional<Model> ModelBuilder::finish(std::uint64_t most_memory) {
+  most_memory_ = most_memory;
+  Model model = finish();
+  if (memory_made_ > most_memory_) return std::nullopt;
+  return model;
+}
+
 Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   resolve_operands();
@@ -402,6 +413,8 @@ ValueId ModelBuilder::resolve(GraphId graph, NameId name) {
   for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
     if (const std::uint32_t found = model_.value_index.find(number(at), number(name)))
       return static_cast<ValueId>(found);
+  memory_made_ += kUndefinedCost;
+  if (memory_made_ > most_memory_) return ValueId::kAbsent;
   const ValueId id = model_.values.next_id();
   model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
   model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);

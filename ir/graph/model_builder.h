@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -71,8 +73,13 @@ class ModelBuilder {
   /// Takes back all nodes from number `first` on; their values stay, and no graph may have them.
   void drop_nodes(std::size_t first);
 
+  /// What faults and undefined values take, spare room of growing arrays included: nobody else can count these.
+  std::uint64_t memory_made() const { return memory_made_; }
+
   /// Resolves operands, outputs and functions and hands the model over. Functions may be added in any order before.
   Model finish();
+  /// The same where memory_made() stays within `most_memory`; nullopt where it does not.
+  std::optional<Model> finish(std::uint64_t most_memory);
 
  private:
   struct Impl;
@@ -86,6 +93,7 @@ class ModelBuilder {
 
   Model model_;
   std::unique_ptr<Impl> impl_;
+  std::uint64_t memory_made_ = 0, most_memory_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 /// What an operator of a model means, where its domain is imported in this version (0: not at all) and the model

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
+#include <map>
+#include <string>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "ir/ops/shape_functions.h"
 
@@ -32,10 +35,10 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, at), text.size());
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
     parts.push_back(trimmed(text.substr(at, end - at)));
     at = end + 1;
   }
@@ -58,6 +61,8 @@ std::optional<Dim> factor_of(DimPool& pool, std::string_view text, const Bound& 
   return found == bound.end() ? std::nullopt : std::optional(found->second);
 }
 
+constexpr std::string_view kOperations = "+-*/";
+
 /// "N*H + 2", "L/2 + 1": products and quotients (rounded down) before sums, left to right. nullopt: no such expression.
 std::optional<Dim> expression_of(DimPool& pool, std::string_view text, const Bound& bound) {
   std::optional<Dim> sum, product;
@@ -67,7 +72,7 @@ std::optional<Dim> expression_of(DimPool& pool, std::string_view text, const Bou
     sum = sign == '+' ? pool.add(*sum, *product) : pool.sub(*sum, *product);
   };
   for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of("+-*/", at), text.size());
+    const std::size_t end = std::min(text.find_first_of(kOperations, at), text.size());
     const auto factor = factor_of(pool, trimmed(text.substr(at, end - at)), bound);
     if (!factor) return std::nullopt;
     product = operation == '*'   ? pool.mul(*product, *factor)
@@ -84,14 +89,11 @@ std::optional<Dim> expression_of(DimPool& pool, std::string_view text, const Bou
   return sum;
 }
 
-/// The names in a dim, for what is bound.
-void add_names(std::string_view dim, std::set<std::string, std::less<>>& names) {
-  for (std::size_t at = 0; at < dim.size();) {
-    std::size_t end = at;
-    while (end < dim.size() && (is_letter(dim[end]) || is_digit(dim[end]))) ++end;
-    if (is_name(dim.substr(at, end - at))) names.emplace(dim.substr(at, end - at));
-    at = std::max(end, at + 1);
-  }
+/// The names in a dim, as often as they stand there.
+std::vector<std::string_view> names_of(std::string_view dim) {
+  std::vector<std::string_view> names = parts_of(dim, kOperations);
+  std::erase_if(names, [](std::string_view part) { return !is_name(part); });
+  return names;
 }
 
 Result<SignatureType> make_type(std::string_view whole, bool result) {
@@ -109,7 +111,7 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
     return wrong("is not a type: write float32[N, 3], T[N] or T[...]");
   const std::string_view dtypes = trimmed(text.substr(0, open)),
                          dims = trimmed(text.substr(open + 1, text.size() - open - 2));
-  const std::vector<std::string_view> names = parts_of(dtypes, '|');
+  const std::vector<std::string_view> names = parts_of(dtypes, "|");
   if (names.size() == 1 && !dtype_named(names[0])) {
     if (!is_name(names[0]) || names[0][0] < 'A' || names[0][0] > 'Z') {
       return wrong(
@@ -127,7 +129,7 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
   if (dims == "...") return type;
   type.ranked = true;
   if (dims.empty()) return type;
-  for (const std::string_view dim : parts_of(dims, ',')) {
+  for (const std::string_view dim : parts_of(dims, ",")) {
     if (!result && dim != "?" && !number_of(dim) && !is_name(dim))
       return wrong(fmt::format("has the dim `{}`; an operand's dims are numbers, names or ?", dim));
     type.dims.emplace_back(dim);
@@ -151,6 +153,7 @@ class SignatureCheck {
             wanted, plural(wanted), count});
     }
     for (std::size_t i = 0; i < std::min(count, signature_.inputs.size()); ++i) {
+      if (out_.violations.size() >= kMostViolations || pool_.shared_meter()->is_spent()) return;
       const SignatureType& type = signature_.inputs[i];
       if (!call_.has_operand(i)) {
         if (!type.optional)
@@ -169,7 +172,7 @@ class SignatureCheck {
     }
   }
 
-  Fact result(const SignatureType& type, std::uint32_t index) {
+  Fact result(const SignatureType& type) {
     Fact fact;
     fact.kind = ValueKind::kTensor;
     const auto variable = variables_.find(type.variable);
@@ -181,17 +184,15 @@ class SignatureCheck {
     Dims dims;
     for (const std::string& text : type.dims) {
       pool_.shared_meter()->charge(text.size());  // read again by each call
-      // A name of an operand that was left out, or has no known shape, is an extent of its own.
-      std::set<std::string, std::less<>> names;
-      add_names(text, names);
-      for (const std::string& name : names) {
-        Dim& dim = bound_[name];
+      // A name of an operand that was left out, or has no known shape, is an extent of its own: that of the place where
+      // the results name it first.
+      for (const std::string_view name : names_of(text)) {
+        ++place_;
+        pool_.shared_meter()->charge(kStepsOfVariable);
+        Dim& dim = bound_.try_emplace(std::string(name)).first->second;
         if (!dim.is_unknown()) continue;
-        pool_.shared_meter()->charge(bound_.size());
         out_.repeatable = false;
-        dim = pool_.fresh(call_.site,
-                          static_cast<std::uint32_t>(std::distance(bound_.begin(), bound_.find(name))) << 8 | index,
-                          Unknown::kDataDependent);
+        dim = pool_.fresh(call_.site, place_, Unknown::kDataDependent);
       }
       const Dim dim = expression_of(pool_, text, bound_).value_or(Dim(Unknown::kNotTracked));
       dims.push_back(pool_.bounds(dim).hi < 0 ? Dim(Unknown::kTainted) : dim);
@@ -256,6 +257,7 @@ class SignatureCheck {
     out_.violations.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
   }
 
+  static constexpr std::size_t kMostViolations = 256;    // more say nothing new
   static constexpr std::uint64_t kStepsOfVariable = 64;  // it is looked up, and written into maps
 
   const Signature& signature_;
@@ -265,38 +267,41 @@ class SignatureCheck {
   std::map<std::string, DTypeSet, std::less<>> variables_;
   std::map<std::string, int, std::less<>> binder_;
   Bound bound_;
+  std::uint32_t place_ = 0;  ///< of a name in the results
 };
 
 }  // namespace
 
 Result<Signature> make_signature(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
   Signature signature;
-  std::set<std::string, std::less<>> names, variables;
+  signature.inputs.reserve(inputs.size());  // views point into them
+  signature.outputs.reserve(outputs.size());
+  std::unordered_set<std::string_view, TextHash> names, variables;
   for (const std::string& text : inputs) {
-    auto type = make_type(text, false);
-    if (!type) return type.error();
-    for (const std::string& dim : type->dims) add_names(dim, names);
-    variables.insert(type->variable);
-    signature.inputs.push_back(std::move(*type));
-    if (!signature.inputs.back().optional) signature.required = signature.inputs.size();
+    auto made = make_type(text, false);
+    if (!made) return made.error();
+    const SignatureType& type = signature.inputs.emplace_back(std::move(*made));
+    names.insert(type.dims.begin(), type.dims.end());
+    variables.insert(type.variable);
+    if (!type.optional) signature.required = signature.inputs.size();
   }
-  DimPool scratch;
-  Bound bound;
-  for (const std::string& name : names) bound[name] = scratch.symbol(name);
+  const auto is_factor = [&](std::string_view part) {
+    return part == "?" || number_of(part) || (is_name(part) && names.contains(part));
+  };
   for (const std::string& text : outputs) {
-    auto type = make_type(text, true);
-    if (!type) return type.error();
-    if (!type->variable.empty() && !variables.contains(type->variable))
-      return Error{fmt::format("`{}` has the type variable `{}`, which no operand has", text, type->variable), {}};
-    for (const std::string& dim : type->dims) {
+    auto made = make_type(text, true);
+    if (!made) return made.error();
+    const SignatureType& type = signature.outputs.emplace_back(std::move(*made));
+    if (!type.variable.empty() && !variables.contains(type.variable))
+      return Error{fmt::format("`{}` has the type variable `{}`, which no operand has", text, type.variable), {}};
+    for (const std::string& dim : type.dims) {
       // A name of its own is an extent that depends on the data.
-      if (is_name(dim)) bound.try_emplace(dim, scratch.symbol(dim));
-      if (!expression_of(scratch, dim, bound))
+      if (is_name(dim)) names.insert(dim);
+      if (!std::ranges::all_of(parts_of(dim, kOperations), is_factor))
         return Error{fmt::format("`{}` has the dim `{}`; write numbers, the operands' names, and + - * / between them",
                                  text, dim),
                      {}};
     }
-    signature.outputs.push_back(std::move(*type));
   }
   return signature;
 }
@@ -315,9 +320,11 @@ void infer_signature(const Signature& signature, const Application& call, Infere
                               {"{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(),
                                plural(signature.outputs.size()), call.result_count},
                               {}});
+  const Meter& meter = call.facts->meter();
   for (std::uint32_t r = 0; r < call.result_count; ++r) {
-    out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r))
-                                                       : FactId::kTop);
+    out.results.push_back(r < signature.outputs.size() && !meter.is_spent()
+                              ? call.facts->intern(check.result(signature.outputs[r]))
+                              : FactId::kTop);
     out.taints.push_back(taint);
   }
 }

@@ -43,6 +43,12 @@ std::string found(const Token& token) {
   }
 }
 
+std::optional<Model> Reader::finish() {
+  std::optional<Model> model = builder_.finish(budget_ - std::min(budget_, taken()));
+  if (!model) fail_budget();
+  return model;
+}
+
 bool Reader::read(std::string path) {
   builder_.model().path = std::move(path);
   builder_.model().provenance = std::make_unique<NoMetadata>();
@@ -308,8 +314,9 @@ bool Reader::node(const Scope& scope) {
       !expect(')', "or `,` after an operand"))
     return false;
   if (attributes_.empty() && !attributes(attributes_, inside)) return false;
+  if (!charge(kNodeCost + (kOperandCost + kValueCost) * results_.size())) return false;
   builder_.add_node(scope.graph, domain, op, overload, label, operands_, results_, attributes_, position, 0);
-  return charge(kNodeCost + (kOperandCost + kValueCost) * results_.size());
+  return true;
 }
 
 bool Reader::operator_name(NameId& domain, NameId& op, NameId& overload) {

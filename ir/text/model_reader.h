@@ -35,7 +35,6 @@ inline constexpr std::uint64_t kAttributeCost = 3 * sizeof(Attribute);
 inline constexpr std::uint64_t kGraphCost = 3 * sizeof(Graph) + 128;
 inline constexpr std::uint64_t kTensorCost = sizeof(Tensor) + 16;
 inline constexpr std::uint64_t kDeclarationCost = 3 * 24;
-inline constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160;
 inline constexpr std::uint64_t kItemCost = 3 * sizeof(MetadataEntry);
 
 /// For messages: a piece of the text, and a token.
@@ -48,7 +47,8 @@ class Reader {
   explicit Reader(std::string_view text) : lexer_(text), budget_(kBudgetBase + kBudgetPerByte * text.size()) {}
 
   bool read(std::string path);
-  Model finish() { return builder_.finish(); }
+  /// Null where the text asks for too much memory after all: see error().
+  std::optional<Model> finish();
   const Error& error() const { return error_; }
 
  private:
@@ -76,14 +76,14 @@ class Reader {
   /// Accounts for memory; false when the text asks for more than its length allows.
   bool charge(std::uint64_t memory) {
     charged_ += memory;
-    if (charged_ + kNameCost * builder_.model().names.size() <= budget_) return true;
+    return taken() + builder_.memory_made() <= budget_ || fail_budget();
+  }
+  bool fail_budget() {
     return fail(lexer_.peek().position,
                 "so many tiny pieces that the model would take more than 16 MiB + 36 bytes per byte of its text");
   }
-  void fault(StructureFault fault) {
-    charged_ += kFaultCost + fault.message.size();
-    builder_.fault(std::move(fault));
-  }
+  std::uint64_t taken() { return charged_ + kNameCost * builder_.model().names.size(); }
+  void fault(StructureFault fault) { builder_.fault(std::move(fault)); }
   void malformed(Kind kind, const Scope& scope, Position position, std::string message) {
     fault(
         {.kind = kind, .graph = scope.graph, .node = scope.node, .message = std::move(message), .position = position});

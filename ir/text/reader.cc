@@ -28,7 +28,9 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
       return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
     return reader.error();
   }
-  Model model = reader.finish();
+  std::optional<Model> finished = reader.finish();
+  if (!finished) return reader.error();
+  Model model = *std::move(finished);
   model.input_bytes = text.size();
   model.comments = comments_of(*kept);
   model.storage.push_back(std::move(kept));

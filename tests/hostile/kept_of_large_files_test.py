@@ -63,6 +63,30 @@ class KeptOfLargeFilesTest(PromiseTest):
         self.assert_memory("show --module x", "show --module x --format json", codes=(2,))
         self.assert_memory("show --node *", "show --node * --format json")
 
+    def test_what_is_found_out_when_all_is_read(self) -> None:
+        """Outputs without a name, and names that nothing defines: in many bodies and functions, since faults of one graph are few."""
+        x, y = [wire.value("x", dims=[])], [wire.data(1, "y")]
+        relu = wire.node("Relu", ["x"], ["y"])
+        body = wire.data(12, b"") * 200
+        branches = [wire.node("If", ["c"], [f"{i}"], then_branch=("g", body), else_branch=("g", body)) for i in range(3_500)]
+        letters = [*map(chr, range(ord("a"), ord("z") + 1)), *map(chr, range(ord("A"), ord("Z") + 1))]
+        undefined = [wire.function(f"F{i}", [], letters, []) for i in range(15_000)]
+        for content in (
+            wire.model(wire.graph([relu, *branches], [*x, wire.value("c", wire.BOOL, [])], y)),
+            wire.model(wire.graph([relu], x, y), undefined),
+        ):
+            self.path.write_bytes(content)
+            self.assert_memory("check", "show", codes=(2,))
+        self.path = self.folder / "m.onnxtxt"
+        head = '<ir_version:10,opset_import:["":21]>g(float x)=>(float y){'
+        operands = ",".join(letters)
+        for text in (
+            head + "a," * MIB + "y=Sum(x)}",
+            head + "y=Abs(x)}" + "".join(f"f{i}()=>(){{=S({operands})}}" for i in range(20_000)),
+        ):
+            self.path.write_text(text)
+            self.assert_memory("check", "show", codes=(2,))
+
     def test_operands_of_one_node_as_json(self) -> None:
         node = wire.data(1, "x") * (3 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
         self.path.write_bytes(wire.model(wire.graph([node], [wire.value("x", dims=[2])], [wire.value("y", dims=[2])])))

@@ -38,6 +38,40 @@ class KeptOfSideFilesTest(PromiseTest):
                 with self.subTest(line[:10], option=option):
                     self.assertIn(b"more than 131072 keys, values and brackets", self.assert_memory(80 * MIB, "check", option, dense, codes=(2,)).errors)
 
+    def write_signature(self, inputs: list[str], outputs: list[str]) -> pathlib.Path:
+        path = self.folder / "operators.toml"
+        path.write_text(f"[[operator]]\ndomain = 'local'\nname = 'F'\ninputs = {inputs}\noutputs = {outputs}\n")
+        return path
+
+    def test_signatures_of_many_names(self) -> None:
+        self.write_model()
+        names = some_names(150_000)
+        signatures = {
+            "operands": ([f"T[{','.join(names[i : i + 64])}]" for i in range(0, 150_000, 64)], ["T[]"]),
+            "results": (["T[]"], [f"T[{','.join(names[i : i + 64])}]" for i in range(0, 150_000, 64)]),
+            "sums": ([f"T[{','.join(names[:64])}]"], [f"T[{'+'.join(names[i * (j + 1) % 64] for j in range(16))}]" for i in range(1, 12_000)]),
+        }
+        for name, (inputs, outputs) in signatures.items():
+            path = self.write_signature(inputs, outputs)
+            with self.subTest(name):
+                self.assert_memory(64 * MIB + 48 * path.stat().st_size // 2, "check", "--signatures", path)
+
+    def test_a_call_that_fits_nowhere(self) -> None:
+        path = self.write_signature([f"T[{','.join('9' * 64)}]"] * 7000, ["T[]"])
+        x = wire.value("x", dims=list(range(10, 74)))
+        self.write_model(wire.model(wire.graph([wire.node("F", ["x"] * 7000, ["y"], domain="local")], [x], [Y])))
+        result = self.assert_memory(64 * MIB, "check", "--signatures", path, codes=(1,))
+        self.assertIn(b"axis 0 of `x` has extent 10, F is declared with 9", result.output)
+
+    def test_names_of_results_in_one_call(self) -> None:
+        names = [name for name in some_names(15_000) if name[0] != "_"]
+        path = self.write_signature(["T[1]"], [f"T[{','.join(names[i : i + 64])}]" for i in range(0, len(names), 64)])
+        results = len(names) // 64
+        nodes = [wire.node("F", ["x"], [f"y{i}"] + [""] * (count - 1), domain="local") for i, count in enumerate((results // 2, results))]
+        self.write_model(wire.model(wire.graph(nodes, [wire.value("x", dims=[1])], [wire.data(1, "y0"), wire.data(1, "y1")])))
+        self.assertLess(path.stat().st_size + self.path.stat().st_size, LARGEST)
+        self.assert_kept(hostile_test.run(["check", "--signatures", path, self.path]), LARGEST, seconds=0.5)
+
     def test_rows_that_declare_nothing(self) -> None:
         self.write_model()
         for i in range(12):
@@ -71,7 +105,7 @@ class KeptOfSideFilesTest(PromiseTest):
     def test_findings_kept_for_a_suppression(self) -> None:
         """A function without a name is a finding, and none of them may be left out before they are compared."""
         self.config.write_text("suppress=[{rule='TL-G616',reason='x',graph='zz'}]\n")
-        self.write_model(wire.model(wire.graph([wire.node("Abs", ["x"], ["y"])], [X], [Y])) + b"\xca\x01\x00" * 20_000)
+        self.write_model(wire.model(wire.graph([wire.node("Abs", ["x"], ["y"])], [X], [Y])) + b"\xca\x01\x00" * 10_000)
         self.assert_memory(64 * MIB + 40 * self.path.stat().st_size, "check", codes=(1,))
 
     def test_names_that_all_but_repeat_a_glob(self) -> None:

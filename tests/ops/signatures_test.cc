@@ -108,6 +108,16 @@ TEST(Signatures, AFoundExtentIsTheSameInAllResults) {
   EXPECT_NE(dims[0], op.facts().dims_of(op.fact(outcome, 1).shape)[0]);
 }
 
+TEST(Signatures, FoundExtentsDifferInAnyOrder) {
+  for (const std::string text : {"int64[a, b]", "int64[b, a]", "int64[c, a]"}) {
+    Op op("Own", 1, "own");
+    const Outcome outcome = call({"float32[A]"}, {text}, op.in("float32[4]"));
+    const auto dims = op.facts().dims_of(op.fact(outcome).shape);
+    ASSERT_EQ(dims.size(), 2U);
+    EXPECT_NE(dims[0], dims[1]) << text;
+  }
+}
+
 TEST(Signatures, TypesOfResults) {
   const Texts inputs{"T[N]", "T[N]?", "U[...]?"};
   EXPECT_EQ(call(inputs, {"T[N]"}, Op("Own", 1, "own").in("int8[3]")).result(), "int8[3]");

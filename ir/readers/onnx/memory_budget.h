@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -19,7 +20,6 @@ inline constexpr std::uint64_t kListedAttributeCost = 3 * sizeof(Attribute) + 2 
 inline constexpr std::uint64_t kTensorCost = sizeof(Tensor) + 16;
 inline constexpr std::uint64_t kCostOfPieces = 4;  // of a byte of elements that a file has in pieces
 inline constexpr std::uint64_t kGraphCost = 3 * sizeof(Graph) + 128;
-inline constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160;
 inline constexpr std::uint64_t kDeclarationCost = 3 * 24;
 inline constexpr std::uint64_t kDimCost = 2 * sizeof(DimDecl);
 /// Of a node, while it is placed: each message in them, and what is wrong with it.
@@ -35,11 +35,14 @@ class MemoryBudget {
   void take_back(std::uint64_t bytes) { paid_ -= bytes; }
   std::uint64_t paid() const { return paid_; }
 
-  bool is_exceeded(std::size_t names) const {
-    return charged_ + kNameCost * names > kFreeBytes + kBytesPerByte * paid_;
-  }
+  /// `more`: what is not charged here.
+  bool is_exceeded(std::uint64_t more) const { return charged_ + more > allowed(); }
+  /// What is left for that.
+  std::uint64_t left() const { return allowed() - std::min(allowed(), charged_); }
 
  private:
+  std::uint64_t allowed() const { return kFreeBytes + kBytesPerByte * paid_; }
+
   // Memory that a model may take: kFreeBytes + kBytesPerByte for each byte that is not weights. The smallest honest
   // node (16 bytes: an operator of three letters, two operands and a result of one letter) costs 35 bytes a byte while
   // its arrays grow.

@@ -33,7 +33,10 @@ Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping
 Model Reader::read() {
   read_model_fields();
   walk_graphs();
-  Model model = builder_.finish();
+  const std::uint64_t names = kNameCost * model().names.size(), left = budget_.left();
+  std::optional<Model> finished = builder_.finish(left - std::min(left, names));
+  if (!finished) fail_budget(file_.data() + file_.size());
+  Model model = *std::move(finished);
   finish_metadata(model);
   model.input_bytes = std::max<std::uint64_t>(budget_.paid(), 1);
   return model;

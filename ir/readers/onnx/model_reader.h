@@ -66,9 +66,12 @@ class Reader {
   }  // Cursor: below 2 GiB
 
   void check_budget(const char* place) {
-    if (budget_.is_exceeded(model().names.size())) [[unlikely]]
-      throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes",
-                      offset_of(place)};
+    if (budget_.is_exceeded(kNameCost * model().names.size() + builder_.memory_made())) [[unlikely]]
+      fail_budget(place);
+  }
+  [[noreturn]] void fail_budget(const char* place) const {
+    throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes",
+                    offset_of(place)};
   }
 
   /// A walk begins, over fields, nodes or initializers. Bodies and functions are thousands of short ones, anywhere.
@@ -134,10 +137,7 @@ class Reader {
     if (mapping_ != nullptr && part.size() >= kWorthAsking) mapping_->will_need(part);
   }
 
-  void fault(StructureFault fault) {
-    budget_.charge(kFaultCost + fault.message.size());
-    builder_.fault(std::move(fault));
-  }
+  void fault(StructureFault fault) { builder_.fault(std::move(fault)); }
 
   // ---- model, graphs, functions, nodes: model_reader.cc
 
