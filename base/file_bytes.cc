@@ -123,8 +123,6 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   if (file->size_ > read_limit) {
     void* const mapping = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, file->descriptor_.number(), 0);
     if (mapping == MAP_FAILED) return Error{fmt::format("cannot map `{}`: {}", path, std::strerror(errno)), {}};
-    // Around a byte that is read, systems map 64 KiB of their cache, and 2 MiB where they have huge pages there.
-    ::madvise(mapping, file->size_, MADV_NOHUGEPAGE);
     file->data_ = static_cast<const char*>(mapping);
     file->guard_ = Guard::take(mapping, file->size_);
     if (file->guard_ == nullptr) {
@@ -166,7 +164,9 @@ void FileBytes::release(std::string_view part) const {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto offset = static_cast<std::size_t>(part.data() - data_);
   const std::size_t begin = offset & ~(kBlock - 1), end = (offset + part.size()) & ~(page - 1);
-  // Of a file's pages only the mapping goes.
+  // Of a file's pages only the mapping goes. Around a byte that is read next, systems would map 2 MiB of their cache
+  // where they have huge pages there, else 64 KiB: of what is read as a whole these cost less.
+  ::madvise(const_cast<char*>(data_), size_, MADV_NOHUGEPAGE);
   if (begin < end) ::madvise(const_cast<char*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 

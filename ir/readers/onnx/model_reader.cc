@@ -348,6 +348,13 @@ void Reader::release_passed() {
   has_leapt_ = false;
 }
 
+NameId Reader::name_apart(std::string_view text, std::uint32_t hash) {
+  const std::size_t known = model().names.size();
+  const NameId id = builder_.name(text, hash);
+  if (model().names.size() != known) model().names.move(static_cast<std::uint32_t>(id), apart(text));
+  return id;
+}
+
 std::string_view Reader::apart(std::string_view part) {
   budget_.charge(part.size());
   return builder_.copy(part);

@@ -116,11 +116,11 @@ class Reader {
   std::string_view lasting(std::string_view text) { return is_kept_apart(text) ? apart(text) : text; }
   NameId name(std::string_view text) { return name(text, model().names.ask_for(text), is_kept_apart(text)); }
   NameId name(std::string_view text, std::uint32_t hash, bool keeps_apart) {
-    const std::size_t known = model().names.size();
-    const NameId id = builder_.name(text, hash);
-    if (keeps_apart && model().names.size() != known) model().names.move(static_cast<std::uint32_t>(id), apart(text));
-    return id;
+    if (keeps_apart) [[unlikely]]
+      return name_apart(text, hash);
+    return builder_.name(text, hash);
   }
+  NameId name_apart(std::string_view text, std::uint32_t hash);
   /// Interns what was passed to intern_later, in that order.
   void intern_names() {
     for (const LaterName& name : std::span(later_names_).first(later_count_))
