@@ -183,7 +183,7 @@ class SignatureCheck {
     if (!type.ranked) return fact;
     Dims dims;
     for (const std::string& text : type.dims) {
-      pool_.shared_meter()->charge(text.size());  // read again by each call
+      pool_.shared_meter()->charge(kStepsOfLetter * text.size());  // read again by each call
       // A name of an operand that was left out, or has no known shape, is an extent of its own: that of the place where
       // the results name it first.
       for (const std::string_view name : names_of(text)) {
@@ -258,6 +258,7 @@ class SignatureCheck {
   }
 
   static constexpr std::size_t kMostViolations = 256;    // more say nothing new
+  static constexpr std::uint64_t kStepsOfLetter = 4;     // two are a factor and what it is joined by
   static constexpr std::uint64_t kStepsOfVariable = 64;  // it is looked up, and written into maps
 
   const Signature& signature_;

@@ -43,7 +43,8 @@ std::string found(const Token& token) {
   }
 }
 
-std::optional<Model> Reader::finish() {
+std::optional<Model> Reader::finish(std::uint64_t beside) {
+  if (!charge(beside)) return std::nullopt;
   std::optional<Model> model = builder_.finish(budget_ - std::min(budget_, taken()));
   if (!model) fail_budget();
   return model;

@@ -47,8 +47,8 @@ class Reader {
   explicit Reader(std::string_view text) : lexer_(text), budget_(kBudgetBase + kBudgetPerByte * text.size()) {}
 
   bool read(std::string path);
-  /// Null where the text asks for too much memory after all: see error().
-  std::optional<Model> finish();
+  /// Null where the text asks for too much memory after all: see error(). `beside`: memory that goes with the model.
+  std::optional<Model> finish(std::uint64_t beside);
   const Error& error() const { return error_; }
 
  private:

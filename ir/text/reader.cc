@@ -15,36 +15,11 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
-}  // namespace
+/// One that may be two bytes, and the line that it is about.
+constexpr std::uint64_t kCommentCost = sizeof(Comment) + sizeof(std::uint32_t);
 
-Result<Model> read_onnx_text(std::string_view text, std::string path) {
-  if (text.size() > kMaxTextBytes)
-    return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", text.size()), {}};
-  auto kept = std::make_shared<const std::string>(text);
-  text::Reader reader(*kept);
-  if (!reader.read(std::move(path))) {
-    const bool begins_as_model = text.starts_with('<') || text.starts_with('#');
-    if (const std::string format = begins_as_model ? std::string() : foreign_format(text); !format.empty())
-      return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
-    return reader.error();
-  }
-  std::optional<Model> finished = reader.finish();
-  if (!finished) return reader.error();
-  Model model = *std::move(finished);
-  model.input_bytes = text.size();
-  model.comments = comments_of(*kept);
-  model.storage.push_back(std::move(kept));
-  return model;
-}
-
-Result<Model> read_onnx_text_file(const std::string& path) {
-  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path, kMaxTextBytes);
-  if (!file) return file.error();
-  return read_onnx_text((*file)->bytes(), path);
-}
-
-std::vector<Comment> comments_of(std::string_view text) {
-  std::vector<Comment> comments;
+template <typename Use>
+void for_each_comment(std::string_view text, const Use& use) {
   std::uint32_t line = 1;
   bool in_string = false, alone = true;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -60,11 +35,49 @@ std::vector<Comment> comments_of(std::string_view text) {
       if (++i < text.size() && text[i] == '\n') ++line;
     } else if (!in_string && c == '#') {
       const std::size_t end = std::min(text.find('\n', i), text.size());
-      comments.push_back({line, trimmed(text.substr(i + 1, end - i - 1)), alone});
+      use(Comment{line, trimmed(text.substr(i + 1, end - i - 1)), alone});
       i = end - 1;
     }
     if (c != ' ' && c != '\t') alone = false;
   }
+}
+
+}  // namespace
+
+Result<Model> read_onnx_text(std::string_view text, std::string path) {
+  if (text.size() > kMaxTextBytes)
+    return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", text.size()), {}};
+  auto kept = std::make_shared<const std::string>(text);
+  text::Reader reader(*kept);
+  if (!reader.read(std::move(path))) {
+    const bool begins_as_model = text.starts_with('<') || text.starts_with('#');
+    if (const std::string format = begins_as_model ? std::string() : foreign_format(text); !format.empty())
+      return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
+    return reader.error();
+  }
+  std::uint64_t comments = 0;
+  for_each_comment(*kept, [&](const Comment&) { ++comments; });
+  std::optional<Model> finished = reader.finish(comments * kCommentCost);
+  if (!finished) return reader.error();
+  Model model = *std::move(finished);
+  model.input_bytes = text.size();
+  model.comments = comments_of(*kept);
+  model.storage.push_back(std::move(kept));
+  return model;
+}
+
+Result<Model> read_onnx_text_file(const std::string& path) {
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path, kMaxTextBytes);
+  if (!file) return file.error();
+  return read_onnx_text((*file)->bytes(), path);
+}
+
+std::vector<Comment> comments_of(std::string_view text) {
+  std::size_t count = 0;
+  for_each_comment(text, [&](const Comment&) { ++count; });
+  std::vector<Comment> comments;
+  comments.reserve(count);
+  for_each_comment(text, [&](const Comment& comment) { comments.push_back(comment); });
   return comments;
 }
 

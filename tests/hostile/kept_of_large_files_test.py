@@ -5,6 +5,7 @@ import unittest
 import hostile_test
 import wire
 from promise import PromiseTest
+from visits_and_probes_test import some_names
 
 MIB = 1 << 20
 INT8 = 3
@@ -86,6 +87,12 @@ class KeptOfLargeFilesTest(PromiseTest):
         ):
             self.path.write_text(text)
             self.assert_memory("check", "show", codes=(2,))
+
+    def test_comments_beside_attributes_in_a_text(self) -> None:
+        self.path = self.folder / "m.onnxtxt"
+        attributes = ",".join(f"{name}{letter}=1" for letter in "abc" for name in some_names(150_000))
+        self.path.write_text('<ir_version:10,opset_import:["":21,"c":1]>g(float x)=>(float y){\n' + "#\n" * (2 * MIB + 2) + f"y=c.A<{attributes}>(x)}}")
+        self.assert_memory("check", "show", codes=(0, 2))
 
     def test_operands_of_one_node_as_json(self) -> None:
         node = wire.data(1, "x") * (3 * MIB) + wire.data(2, "y") + wire.data(4, "Sum")
