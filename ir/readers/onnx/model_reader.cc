@@ -348,6 +348,19 @@ void Reader::release_passed() {
   has_leapt_ = false;
 }
 
+// All names of a model come this way: looking one up costs less than a call.
+[[gnu::flatten]] NameId Reader::name(std::string_view text) {
+  return name(text, model().names.ask_for(text), is_kept_apart(text));
+}
+
+[[gnu::flatten]] void Reader::intern_names() {
+  // They stand in their order: where the first one is far from weights before them, so are the others.
+  const bool is_amid_weights = later_count_ > 0 && is_after_leap(later_names_[0].text);
+  for (const LaterName& name : std::span(later_names_).first(later_count_))
+    name.list->push_back(this->name(name.text, name.hash, is_amid_weights && is_kept_apart(name.text)));
+  later_count_ = 0;
+}
+
 NameId Reader::name_apart(std::string_view text, std::uint32_t hash) {
   const std::size_t known = model().names.size();
   const NameId id = builder_.name(text, hash);

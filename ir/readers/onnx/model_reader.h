@@ -114,7 +114,7 @@ class Reader {
     return mapping_ != nullptr && text.size() <= kKeptContents && is_after_leap(text);
   }
   std::string_view lasting(std::string_view text) { return is_kept_apart(text) ? apart(text) : text; }
-  NameId name(std::string_view text) { return name(text, model().names.ask_for(text), is_kept_apart(text)); }
+  NameId name(std::string_view text);
   NameId name(std::string_view text, std::uint32_t hash, bool keeps_apart) {
     if (keeps_apart) [[unlikely]]
       return name_apart(text, hash);
@@ -122,14 +122,10 @@ class Reader {
   }
   NameId name_apart(std::string_view text, std::uint32_t hash);
   /// Interns what was passed to intern_later, in that order.
-  void intern_names() {
-    for (const LaterName& name : std::span(later_names_).first(later_count_))
-      name.list->push_back(this->name(name.text, name.hash, name.keeps_apart));
-    later_count_ = 0;
-  }
+  void intern_names();
   void intern_later(std::string_view name, std::vector<NameId>& list) {
     if (later_count_ == later_names_.size()) intern_names();
-    later_names_[later_count_++] = {name, model().names.ask_for(name), is_kept_apart(name), &list};
+    later_names_[later_count_++] = {name, model().names.ask_for(name), &list};
   }
 
   /// Of a list or a tensor, what is looked at whole and not passed over.
@@ -212,7 +208,6 @@ class Reader {
   struct LaterName {
     std::string_view text;
     std::uint32_t hash = 0;
-    bool keeps_apart = false;
     std::vector<NameId>* list = nullptr;
   };
   std::array<LaterName, 8> later_names_;
