@@ -55,13 +55,14 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
       return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
     return reader.error();
   }
-  std::uint64_t comments = 0;
+  std::size_t comments = 0;
   for_each_comment(*kept, [&](const Comment&) { ++comments; });
   std::optional<Model> finished = reader.finish(comments * kCommentCost);
   if (!finished) return reader.error();
   Model model = *std::move(finished);
   model.input_bytes = text.size();
-  model.comments = comments_of(*kept);
+  model.comments.reserve(comments);
+  for_each_comment(*kept, [&](const Comment& comment) { model.comments.push_back(comment); });
   model.storage.push_back(std::move(kept));
   return model;
 }
@@ -70,15 +71,6 @@ Result<Model> read_onnx_text_file(const std::string& path) {
   Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path, kMaxTextBytes);
   if (!file) return file.error();
   return read_onnx_text((*file)->bytes(), path);
-}
-
-std::vector<Comment> comments_of(std::string_view text) {
-  std::size_t count = 0;
-  for_each_comment(text, [&](const Comment&) { ++count; });
-  std::vector<Comment> comments;
-  comments.reserve(count);
-  for_each_comment(text, [&](const Comment& comment) { comments.push_back(comment); });
-  return comments;
 }
 
 }  // namespace tensorlint

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "ir/graph/model.h"
@@ -25,8 +24,5 @@ Result<Model> read_onnx_text(std::string_view text, std::string path);
 
 /// The same of a file. Errors: also those of FileBytes, and a file that is larger than 1 GiB.
 Result<Model> read_onnx_text_file(const std::string& path);
-
-/// The `#` comments of a text, also of one that is not well formed; views into `text`.
-std::vector<Comment> comments_of(std::string_view text);
 
 }  // namespace tensorlint

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace tensorlint::dataflow {
-
 namespace {
 
 std::shared_ptr<Meter> meter_of(const Model& model, std::uint64_t part) {
