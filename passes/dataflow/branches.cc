@@ -81,21 +81,28 @@ void Solver::merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::
   if (outputs.size() < merged.size()) merged.resize(outputs.size());
 }
 
-/// A branch that a constant condition leaves out is not looked at; what it declares still has to be of the same type.
+/// A branch that a constant condition leaves out still gives values of the same types: those that it declares, and
+/// those that engines infer.
 void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken) {
+  const std::vector<AbstractValue> inferred = look_at_unrun(id, left_out);
   const std::vector<ValueId>& outputs = model_.graph(left_out).outputs;
   for (std::size_t r = 0; r < std::min(taken.size(), outputs.size()); ++r) {
-    if (outputs[r] == ValueId::kAbsent || model_.value(outputs[r]).type == nullptr ||
-        taken[r].taint.has(Aspect::kDtype))
-      continue;
-    const FactId other = initial_facts_.declared(*model_.value(outputs[r]).type, 0);
-    const Fact &a = facts_.fact(taken[r].fact), &b = facts_.fact(other);
-    if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(facts_, taken[r].fact, other))
-      continue;
-    record(id, kBranchesAgree, {},
-           {"{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r),
-            taken_is_then ? taken[r].fact : other, taken_is_then ? other : taken[r].fact});
-    taken[r].taint |= Aspect::kDtype;
+    if (outputs[r] == ValueId::kAbsent || taken[r].taint.has(Aspect::kDtype)) continue;
+    const auto message = [&](FactId other) {
+      return ops::Message("{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r),
+                          taken_is_then ? taken[r].fact : other, taken_is_then ? other : taken[r].fact);
+    };
+    const TypeDecl* type = model_.value(outputs[r]).type;
+    const FactId declared = type == nullptr ? FactId::kTop : initial_facts_.declared(*type, 0);
+    if (types_clash(facts_, taken[r].fact, declared) && facts_.fact(taken[r].fact).kind == ValueKind::kTensor &&
+        facts_.fact(declared).kind == ValueKind::kTensor) {
+      record(id, kBranchesAgree, {}, message(declared));
+      taken[r].taint |= Aspect::kDtype;
+    } else if (r < inferred.size() && !inferred[r].taint.has(Aspect::kDtype) &&
+               types_clash(facts_, taken[r].fact, inferred[r].fact)) {
+      refuse_unrun(
+          {{&kBranchesAgree, ops::Certainty::kMay, {}, message(inferred[r].fact), {}}, id, calls_, iteration_});
+    }
   }
 }
 

@@ -267,6 +267,7 @@ void Solver::visit_loop(NodeId id, const Application& call, const RegionOp& regi
   LoopResults after = iterate(id, loop);
   std::vector<AbstractValue> results = std::move(after.carried);
   if (after.trips == 0) {
+    look_at_unrun(id, region.body());
     const std::vector<ValueId>& outputs = model_.graph(region.body()).outputs;
     for (std::size_t o = region.scan_output(0); o < outputs.size(); ++o)
       results.push_back({stacked_without_visit(outputs[o]), {}});

@@ -52,6 +52,10 @@ std::size_t arguments_in(const ops::Message& message) {
 
 }  // namespace
 
+std::uint64_t Solver::memory_of(const ops::Violation& violation) {
+  return kBytesOfViolation + kBytesOfArgument * (arguments_in(violation.message) + arguments_in(violation.witness));
+}
+
 void Solver::visit_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
@@ -163,7 +167,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
     current_[results[r]] = {result.results[r], result.taints[r]};
   }
   if (signature != nullptr) {
-    out_.declared_.insert(id);
+    if (!speculative_) out_.declared_.insert(id);
   } else if (op.schema == nullptr) {
     note_gap(id, Gap::kUnknownOperator);
   } else if (entry == nullptr && region_kind(model_, op) == RegionKind::kNone) {
@@ -198,7 +202,7 @@ FactId Solver::without_large_content(FactId id) {
 
 void Solver::give_up(NodeId id, Gap gap) {
   const Node& node = model_.node(id);
-  if (!speculative_ && !is_provisional()) note_gap(id, gap);
+  if (!is_provisional()) note_gap(id, gap);
   forget_graphs(model_.attributes(node));
   if (const GraphId function = model_.op(node).function; function != GraphId::kNone) forget(function);
   for (const ValueId result : model_.results(node))
@@ -238,22 +242,28 @@ void Solver::forget(GraphId graph) {
 void Solver::record(NodeId id, ops::Violation violation) {
   if (facts_.meter().is_spent()) return;  // what was compared with unknown proves nothing
   if (speculative_) {
-    if (violation.certainty != ops::Certainty::kMust || conditional_ != 0) return;
+    if (violation.certainty != ops::Certainty::kMust) return;
+    if (is_unrun_) {
+      if (is_refused_unrun(id, violation)) refuse_unrun({std::move(violation), id, calls_, iteration_});
+      return;
+    }
+    if (conditional_ != 0) return;
     // Ranks are known or not; a violation for want of equal extents may be meant for all but the smallest.
     infeasible_ = infeasible_ || ops::is_about_rank(violation.kind());
     if (!failure_ && !ops::is_about_declared_shape(violation.kind()))
       failure_ = NodeViolation{std::move(violation), id, calls_, iteration_};
     return;
   }
-  if (is_provisional()) return;
-  // The same node fails once for all its visits; the first one has the sharpest facts. Other operands are another
-  // fault.
-  std::vector<std::vector<int>>& known = recorded_[{id, violation.constraint}];
+  if (!is_provisional()) keep({std::move(violation), id, calls_, iteration_});
+}
+
+/// The same node fails once for all its visits; the first one has the sharpest facts. Other operands are another fault.
+void Solver::keep(NodeViolation violation) {
+  std::vector<std::vector<int>>& known = recorded_[{violation.node, violation.constraint}];
   if (known.size() >= kMaxFaultsOfConstraint || std::ranges::find(known, violation.operands) != known.end()) return;
   known.push_back(violation.operands);
-  facts_.meter().keep(kBytesOfViolation +
-                      kBytesOfArgument * (arguments_in(violation.message) + arguments_in(violation.witness)));
-  out_.violations_.push_back({std::move(violation), id, calls_, iteration_});
+  facts_.meter().keep(memory_of(violation));
+  out_.violations_.push_back(std::move(violation));
 }
 
 }  // namespace tensorlint::dataflow

@@ -42,6 +42,7 @@ namespace tensorlint::dataflow {
 ///   branches.cc      If; branches of different rank
 ///   loops.cc         Loop; the iterations of Loop and Scan
 ///   scans.cc         Scan, SequenceMap
+///   unrun_bodies.cc  branches that are never taken, loops without an iteration
 ///   functions.cc     calls
 ///   growth.cc        a model that grows
 class Solver {
@@ -140,13 +141,15 @@ class Solver {
   void give_up(NodeId id, Gap gap);
   /// The first one of a node is kept.
   void note_gap(NodeId id, Gap gap) {
-    if (out_.gaps_[id] == Gap::kNone) out_.gaps_[id] = gap;
+    if (!speculative_ && out_.gaps_[id] == Gap::kNone) out_.gaps_[id] = gap;
   }
   /// Some visit of the graph is not followed: what others showed of its values, and of those in its bodies and in the
   /// functions that it calls, need not hold in that one.
   void forget(GraphId graph);
   void forget_graphs(std::span<const Attribute> attributes);
   void record(NodeId id, ops::Violation violation);
+  void keep(NodeViolation violation);
+  static std::uint64_t memory_of(const ops::Violation& violation);
   /// What no execution gets past.
   void record(NodeId id, const ops::Constraint& constraint, std::vector<int> operands, ops::Message message) {
     facts_.meter().charge(ops::kStepsOfViolation);
@@ -221,6 +224,13 @@ class Solver {
   void visit_sequence_map(NodeId id, const Application& call, const RegionOp& region,
                           std::span<const AbstractValue> operands);
 
+  // ---- bodies that never run
+
+  std::vector<AbstractValue> look_at_unrun(NodeId id, GraphId body);
+  void refuse_unrun(NodeViolation violation);
+  bool is_refused_unrun(NodeId id, const ops::Violation& violation) const;
+  bool has_shapes_before_run(NodeId id) const;
+
   // ---- functions
 
   void call_function(NodeId id, GraphId function, const Application& call);
@@ -277,6 +287,11 @@ class Solver {
   std::optional<NodeViolation> failure_;   // while speculative: the first failure for certain, of any kind
   int conditional_ = 0;                    // bodies around the node that may not run, since the speculation began
   int speculations_ = 0;
+
+  // Bodies that never run.
+  bool is_unrun_ = false;       // one is looked at; speculative, too
+  std::set<NodeId> has_unrun_;  // nodes of which such a body was looked at
+  std::map<std::pair<NodeId, const ops::Constraint*>, NodeViolation> refused_unrun_;
 
   // Of a growing model.
   std::vector<OpenBody> open_bodies_;  // outermost first

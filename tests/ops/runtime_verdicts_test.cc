@@ -42,6 +42,17 @@ TEST(RuntimeVerdicts, UnknownElementsOfUint64) {
   EXPECT_LE(narrow.fact(bounded).range.hi, 4294967295.0);
 }
 
+/// onnxruntime refuses it when it loads the model from opset 11 on, the reference implementation runs it.
+TEST(RuntimeVerdicts, SoftmaxOfAScalar) {
+  for (const char* name : {"Softmax", "LogSoftmax"}) {
+    EXPECT_EQ(Op(name, 13).in("float32[]").infer().failures, Labels{"softmax_rank?"});
+    EXPECT_EQ(Op(name, 11).in("float32[]").infer().failures, Labels{"softmax_rank?"});
+    EXPECT_EQ(Op(name, 13).in("float32[]").infer().result(), Op(name, 1).in("float32[]").infer().result());
+    EXPECT_EQ(Op(name, 1).in("float32[]").infer().failures, Labels{});
+    EXPECT_EQ(Op(name, 13).in("float32[...]").infer().failures, Labels{});
+  }
+}
+
 TEST(RuntimeVerdicts, DilatedPoolsWithSamePadding) {
   for (const char* name : {"MaxPool", "AveragePool", "LpPool"}) {
     for (const char* padding : {"SAME_UPPER", "SAME_LOWER"}) {

@@ -75,15 +75,20 @@ TEST(Solver, BranchesOfDifferentDtypesFail) {
   EXPECT_EQ(solved.failures(), Labels{"choose: branches_agree"});
 }
 
+/// What fails in the other one fails where engines infer it, and nothing else is known of that branch.
 TEST(Solver, OnlyTheBranchThatAConstantChoosesIsVisited) {
   const Solved solved(with_header(R"(g (float[3] x, float[4] w) => (float[3] y) <bool c = {1}> {
     y = If(c) <
       then_branch = a () => (float[3] t) { t = Identity(x) },
-      else_branch = b () => (float[3] e) { [unreached] e = Add(x, w) }
+      else_branch = b () => (float[3] e) { [strange] v = Strange(x) [unreached] e = Add(x, w) }
     >
   })"));
-  EXPECT_TRUE(solved.failures().empty());
+  ASSERT_EQ(solved.failures(), (Labels{"strange: known_operator", "unreached: broadcastable"}));
+  EXPECT_EQ(solved.analysis().violations()[0].certainty, ops::Certainty::kMay);
+  EXPECT_TRUE(solved.analysis().violations()[0].engines_differ);
   EXPECT_EQ(solved.fact("y"), "float32[3]");
+  EXPECT_EQ(solved.fact("v"), "unknown");
+  EXPECT_EQ(solved.analysis().gap(solved.analysis().violations()[0].node), Gap::kNone);
 }
 
 TEST(Solver, LearnsEqualitiesFromPreconditions) {

@@ -10,6 +10,8 @@ namespace {
 
 const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 
+const Constraint kSoftmaxRank{"softmax_rank", ConstraintKind::kRank, "there is an axis to normalise along"};
+
 const Constraint kHardmaxRank{"hardmax_rank", ConstraintKind::kRank, "there is an axis to choose along"};
 
 void normalise(Inference& in, double lo, double hi) {
@@ -24,8 +26,22 @@ void normalise(Inference& in, double lo, double hi) {
   if (rank && !tolerated) normalise_axis(in, axis, *rank, 0, kSoftmaxAxis);
 }
 
-void softmax(Inference& in) { normalise(in, 0, 1); }
-void log_softmax(Inference& in) { normalise(in, -HUGE_VAL, 0); }
+/// ONNX's inference refuses a scalar; kernels run it as one element, the reference implementation too.
+void check_scalar(Inference& in, std::string_view name) {
+  if (in.rank(0) == 0 && in.opset() >= 11)
+    in.fails_somewhere(kSoftmaxRank, {0}, {"{} is a scalar, {} needs at least 1 axis", OperandRef(0), name},
+                       {"the engine refuses scalars, as onnxruntime does (numpy takes them as one element)"});
+}
+
+void softmax(Inference& in) {
+  check_scalar(in, "Softmax");
+  normalise(in, 0, 1);
+}
+
+void log_softmax(Inference& in) {
+  check_scalar(in, "LogSoftmax");
+  normalise(in, -HUGE_VAL, 0);
+}
 
 void hardmax(Inference& in) {
   if (in.rank(0) == 0 && in.opset() >= 11) {
@@ -41,8 +57,8 @@ OpEntry normalisation(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kRegisterSoftmax{
-    normalisation("Softmax", softmax).computes(Opcode::kSoftmax),
-    normalisation("LogSoftmax", log_softmax).computes(Opcode::kLogSoftmax),
+    normalisation("Softmax", softmax).computes(Opcode::kSoftmax).constraint(kSoftmaxRank),
+    normalisation("LogSoftmax", log_softmax).computes(Opcode::kLogSoftmax).constraint(kSoftmaxRank),
     normalisation("Hardmax", hardmax).constraint(kHardmaxRank),
 };
 
