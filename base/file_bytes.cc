@@ -164,9 +164,10 @@ void FileBytes::release(std::string_view part) const {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto offset = static_cast<std::size_t>(part.data() - data_);
   const std::size_t begin = offset & ~(kBlock - 1), end = (offset + part.size()) & ~(page - 1);
-  // Of a file's pages only the mapping goes. Around a byte that is read next, systems would map 2 MiB of their cache
-  // where they have huge pages there, else 64 KiB: of what is read as a whole these cost less.
-  ::madvise(const_cast<char*>(data_), size_, MADV_NOHUGEPAGE);
+  // Around a byte that is read next, systems would map 2 MiB of their cache where they have huge pages there, else 64
+  // KiB. What is read as a whole and never released is better off with huge ones.
+  if (!has_small_pages_.exchange(true, std::memory_order_relaxed))
+    ::madvise(const_cast<char*>(data_), size_, MADV_NOHUGEPAGE);
   if (begin < end) ::madvise(const_cast<char*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 

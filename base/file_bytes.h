@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,7 +36,8 @@ class FileBytes {
 
   std::string_view bytes() const { return {data_, size_}; }
   /// Forgets which pages of a mapping lie in memory, for a part that is mostly weights: systems map whole blocks of
-  /// their cache around a touched byte. The bytes stay readable. What is no part of the file stays as it is.
+  /// their cache around a touched byte. The bytes stay readable. What is no part of the file stays as it is. From the
+  /// first release on the mapping is read by pages of the smallest size.
   void release(std::string_view part) const;
   /// From now on a page of a mapping that is not in memory is read alone, whatever the system would read around it.
   void read_page_by_page() const;
@@ -43,18 +45,21 @@ class FileBytes {
   void will_need(std::string_view part) const;
   /// Size and modification time are still those of the time when it was opened, and no page of a mapping was lost.
   std::optional<Error> check_unchanged() const;
+  /// Many small mappings may live at once, and descriptors are few. check_unchanged() then tells lost pages alone.
+  void close_descriptor() const { descriptor_ = Descriptor(); }
 
  private:
   FileBytes() = default;
 
   std::string path_;
-  Descriptor descriptor_;
+  mutable Descriptor descriptor_;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
   struct ::timespec modified_{};
   std::unique_ptr<char, void (*)(void*)> memory_{nullptr, nullptr};
   struct Guard;
   Guard* guard_ = nullptr;  ///< set: data_ is a mapping
+  mutable std::atomic<bool> has_small_pages_ = false;
 };
 
 /// Reads a mapping ahead of a walk over its fields: where fields are dense in windows that double, as the system's own

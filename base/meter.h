@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <unordered_set>
 
 #include "base/allocations.h"
@@ -51,25 +53,18 @@ class Meter {
   void release(std::uint64_t bytes) { memory_ -= bytes; }
 
   /// Whether a table that begins there may be read: as many as there is room for, the first ones, and each time that
-  /// one of these is asked for. Whoever may not read it knows as little of it as of larger ones.
+  /// one of these is asked for. A refused one is treated like one that is too large to scan.
   bool may_read(const void* table, std::uint64_t bytes) {
-    let_go_of_tables(bytes);
-    if (tables_.contains(table)) return true;
-    // What systems map of a file around a byte that is read.
-    constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
-    const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(table) / kBlock;
-    const std::uint64_t end = (reinterpret_cast<std::uintptr_t>(table) + bytes + kBlock - 1) / kBlock;
-    std::uint64_t blocks = 0;
-    for (std::uint64_t block = begin; block < end && table_bytes_ + blocks * kBlock <= tables_allowed_; ++block)
-      blocks += table_blocks_.contains(block) ? 0 : 1;
-    if (table_bytes_ + blocks * kBlock > tables_allowed_) return false;
-    table_bytes_ += blocks * kBlock;
-    for (std::uint64_t block = begin; block < end; ++block) table_blocks_.insert(block);
-    tables_.insert(table);
+    const bool is_in_file = is_of_file(table);
+    if (!tables_.contains(table)) {
+      if (!(is_in_file ? take_blocks(table, bytes) : take(bytes))) return false;
+      tables_.insert(table);
+    }
+    if (is_in_file) let_go_of_tables(bytes);
     return true;
   }
 
-  /// The file that tables are pages of; null: they are in memory.
+  /// The mapped file of which tables are pages, which has to outlive the meter; null: they are in memory.
   void read_tables_of(const FileBytes* file) { tables_file_ = file; }
 
   /// Whether one more component of a path that the input names may be looked up, by a path of so many bytes: so many in
@@ -117,11 +112,39 @@ class Meter {
   }
 
  private:
+  bool is_of_file(const void* table) const {
+    if (tables_file_ == nullptr) return false;
+    const std::string_view bytes = tables_file_->bytes();
+    const auto* const place = static_cast<const char*>(table);
+    return !std::less<>()(place, bytes.data()) && std::less<>()(place, bytes.data() + bytes.size());
+  }
+
+  bool take(std::uint64_t table_bytes) {
+    if (table_bytes > tables_allowed_ - table_bytes_) return false;
+    table_bytes_ += table_bytes;
+    return true;
+  }
+
+  /// What systems map of a file around a byte that is read, once for all tables in it: counted from the file's
+  /// beginning, since where a file is mapped differs from run to run.
+  bool take_blocks(const void* table, std::uint64_t bytes) {
+    constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
+    const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(table) - tables_file_->bytes().data());
+    const std::uint64_t begin = offset / kBlock, end = (offset + bytes + kBlock - 1) / kBlock;
+    const std::uint64_t room = (tables_allowed_ - table_bytes_) / kBlock;
+    std::uint64_t blocks = 0;
+    for (std::uint64_t block = begin; block < end && blocks <= room; ++block)
+      blocks += table_blocks_.contains(block) ? 0 : 1;
+    if (blocks > room || !take(blocks * kBlock)) return false;
+    for (std::uint64_t block = begin; block < end; ++block) table_blocks_.insert(block);
+    return true;
+  }
+
   /// What was read of them before is mapped anew where it is read again.
   void let_go_of_tables(std::uint64_t bytes) {
     constexpr std::uint64_t kKept = std::uint64_t{4} << 20;
     read_since_ += bytes;
-    if (tables_file_ == nullptr || read_since_ < kKept) return;
+    if (read_since_ < kKept) return;
     tables_file_->release(tables_file_->bytes());
     read_since_ = bytes;
   }

@@ -18,10 +18,10 @@ namespace {
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
 constexpr std::size_t kMapped = std::size_t{64} << 10, kMaxHeld = std::size_t{4} << 20;
 constexpr std::size_t kBlockBytes = 256;
-/// Longer lines are nobody's, and whoever asks goes through all of it.
+/// What a line is cut to before it is searched for its end.
 constexpr std::size_t kMaxLine = 8192;
 constexpr std::size_t kMaxParts = 64;
-/// Of one name and the links on its way. Longer names are no system's.
+/// Of one path and the links on its way; kMaxName as PATH_MAX.
 constexpr std::size_t kMaxComponents = 256, kMaxName = 4096;
 
 bool is_program(std::string_view path) { return path.ends_with(".py"); }
@@ -144,6 +144,7 @@ const SourceFiles::File* SourceFiles::read(const std::string& path) {
   const auto bytes = FileBytes::open(path, kMapped);
   if (!bytes || (*bytes)->bytes().size() > kMaxFileBytes) return &file;  // it may have grown since
   file.owner = *bytes;
+  file.owner->close_descriptor();
   file.text = (*bytes)->bytes();
   bytes_ += std::min(file.text.size(), kMaxBytes - bytes_);
   if (file.text.size() <= kMapped) held_ += std::min(file.text.size(), kMaxHeld - held_);

@@ -73,7 +73,7 @@ struct Model {
   NameTable names;
   ScopedIndex value_index;                           ///< (graph, name) -> value
   std::vector<std::string_view> weights;             ///< all of a binary file, also those that no tensor here has
-  const FileBytes* weights_file = nullptr;           ///< that they are mapped from, and live as long as
+  const FileBytes* weights_file = nullptr;           ///< borrowed: outlives the model and its meters
   std::vector<std::shared_ptr<const void>> storage;  ///< file bytes and arenas that views point into
 };
 

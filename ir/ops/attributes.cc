@@ -1,6 +1,7 @@
 #include "ir/ops/attributes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tensorlint::ops {
 
@@ -21,12 +22,17 @@ std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const
 }
 
 std::string_view choice_attribute(Inference& in, std::string_view name, std::string_view fallback,
-                                  std::initializer_list<std::string_view> choices, const Constraint& constraint) {
+                                  std::initializer_list<std::string_view> choices, const Constraint& constraint,
+                                  Message refusing) {
   const std::string_view value = in.string_attribute(name, fallback);
-  if (std::find(choices.begin(), choices.end(), value) == choices.end())
-    in.fail(constraint, {},
-            {"{} of {} is `{}`, it has to be one of {}", AttributeName(name), in.call().name, value,
-             joined(choices, ", ")});
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
+  Message message("{} of {} is `{}`, it has to be one of {}", AttributeName(name), in.call().name, value,
+                  joined(choices, ", "));
+  if (refusing.empty()) {
+    in.fail(constraint, {}, std::move(message));
+  } else {
+    in.fails_somewhere(constraint, {}, std::move(message), std::move(refusing));
+  }
   return value;
 }
 

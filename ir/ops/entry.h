@@ -26,6 +26,7 @@ enum class OpTrait : std::uint32_t {
   kControlFlow = 1U << 3,     ///< has subgraphs, solved by the dataflow solver
   kKeepsSign = 1U << 4,       ///< elements are negative where those of operand 0 are
   kUnboundedAbove = 1U << 5,  ///< grows beyond every bound with operand 0
+  kCountsElements = 1U << 6,  ///< extents of results are counted in elements, which no inference before a run does
 };
 
 /// What an operand is to its operator; data, where the entry says nothing.

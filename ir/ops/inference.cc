@@ -15,18 +15,23 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kKnownOperator{"known_operator", ConstraintKind::kUnknownOperator,
-                                "the domain has an operator of that name"};
-const Constraint kInOpset{"operator_in_opset", ConstraintKind::kNotInOpset, "the imported opset has the operator"};
+                                "the domain has an operator of that name", true};
+const Constraint kInOpset{"operator_in_opset", ConstraintKind::kNotInOpset, "the imported opset has the operator",
+                          true};
 const Constraint kOperandCount{"operand_count", ConstraintKind::kOperandCount,
-                               "as many operands as the schema asks for"};
-const Constraint kResultCount{"result_count", ConstraintKind::kOperandCount, "as many results as the schema asks for"};
+                               "as many operands as the schema asks for", true};
+const Constraint kResultCount{"result_count", ConstraintKind::kOperandCount, "as many results as the schema asks for",
+                              true};
 const Constraint kKnownAttribute{"known_attribute", ConstraintKind::kUnknownAttribute,
-                                 "the schema has an attribute of that name"};
-const Constraint kAttributeOfKind{"attribute_kind", ConstraintKind::kAttribute, "the attribute has the schema's kind"};
-const Constraint kAttributePresent{"attribute_present", ConstraintKind::kAttribute, "a required attribute is given"};
+                                 "the schema has an attribute of that name", true};
+const Constraint kAttributeOfKind{"attribute_kind", ConstraintKind::kAttribute, "the attribute has the schema's kind",
+                                  true};
+const Constraint kAttributePresent{"attribute_present", ConstraintKind::kAttribute, "a required attribute is given",
+                                   true};
 const Constraint kAllowedType{"allowed_type", ConstraintKind::kTypeConstraint,
-                              "an operand's type is one that the operator allows"};
-const Constraint kSameType{"same_type", ConstraintKind::kMixedDtypes, "operands of one type variable have one type"};
+                              "an operand's type is one that the operator allows", true};
+const Constraint kSameType{"same_type", ConstraintKind::kMixedDtypes, "operands of one type variable have one type",
+                           true};
 
 const Constraint kTensorSize{"tensor_size", ConstraintKind::kShapes, "a tensor has less than 2^63 elements"};
 

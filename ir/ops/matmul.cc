@@ -5,12 +5,14 @@
 namespace tensorlint::ops {
 
 const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes,
-                              "last extent of the first operand = second to last extent of the second"};
-const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kRank, "operands have at least one axis"};
-const Constraint kMatMulBroadcast{"matmul_broadcast", ConstraintKind::kShapes, "axes before the last two broadcast"};
+                              "last extent of the first operand = second to last extent of the second", true};
+const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kRank, "operands have at least one axis", true};
+const Constraint kMatMulBroadcast{"matmul_broadcast", ConstraintKind::kShapes, "axes before the last two broadcast",
+                                  true};
 
-const Constraint kGemmRank{"gemm_rank", ConstraintKind::kRank, "both factors have 2 axes"};
-const Constraint kGemmInner{"gemm_inner", ConstraintKind::kShapes, "inner extents are equal, after transposition"};
+const Constraint kGemmRank{"gemm_rank", ConstraintKind::kRank, "both factors have 2 axes", true};
+const Constraint kGemmInner{"gemm_inner", ConstraintKind::kShapes, "inner extents are equal, after transposition",
+                            true};
 const Constraint kGemmAddend{"gemm_addend", ConstraintKind::kShapes, "the addend stretches to the product's shape"};
 
 namespace {

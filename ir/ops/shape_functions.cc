@@ -9,7 +9,7 @@ namespace tensorlint::ops {
 
 const Constraint kIsList{"is_list", ConstraintKind::kShapes, "an operand that lists axes, sizes or pads has 1 axis"};
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
-                                "extents are equal or 1, aligned at the last axis"};
+                                "extents are equal or 1, aligned at the last axis", true};
 
 void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, Message message, Dim a, Dim b,
                   bool stretches) {
@@ -52,8 +52,12 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
                                   const Constraint& constraint) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
-  in.fail(constraint, {operand}, {"axis {} outside {} of rank {}", Axis(axis), OperandRef(operand), rank});
+  in.fail(constraint, {operand}, axis_outside(axis, rank, operand));
   return std::nullopt;
+}
+
+Message axis_outside(std::int64_t axis, int rank, int operand) {
+  return {"axis {} outside {} of rank {}", Axis(axis), OperandRef(operand), rank};
 }
 
 Message repeated_axis(std::int64_t axis, std::int64_t before, int operand) {

@@ -24,6 +24,8 @@ extern const Constraint kIsList;         ///< an operand that lists axes, sizes 
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
                                   const Constraint& constraint);
 
+/// "axis 2 outside {0} of rank 2".
+Message axis_outside(std::int64_t axis, int rank, int operand);
 /// "axis 1 of {0} is given twice", "axis -1 of {0} is axis 1 again": `before` is how it was written first.
 Message repeated_axis(std::int64_t axis, std::int64_t before, int operand);
 /// The axes in [0, rank), each once. Out of range fails `range`, twice the same fails `duplicate`; then nullopt.

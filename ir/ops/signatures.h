@@ -32,8 +32,9 @@ struct Signature {
 /// By (domain, operator).
 using Signatures = std::map<std::pair<std::string, std::string>, Signature, std::less<>>;
 
-/// Errors: text of none of these forms, names of results that no operand binds, a dim that is an expression in an
-/// operand.
+/// Errors: text of none of these forms or of more than 1,000 characters, more than kMaxRank dims, an expression in an
+/// operand, and in a result a type variable that no operand has or an expression of names that nothing before it binds.
+/// A name that stands alone in a result is an extent of its own, which later results may use.
 Result<Signature> make_signature(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// Checks operands and gives results as the signature says. The same violations as with ONNX's own operators, by kind.

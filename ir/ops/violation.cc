@@ -30,7 +30,8 @@ std::string type_text(const FactStore& facts, const Fact& fact) {
   if (fact.kind == ValueKind::kTensor) return fact.dtypes.to_text();
   if (fact.kind == ValueKind::kSparseTensor) return "sparse " + fact.dtypes.to_text();
   if (fact.kind == ValueKind::kMap || holds_map(facts, fact)) return std::string(to_text(fact.kind));
-  return fmt::format("a {} of {}", to_text(fact.kind), innermost_dtypes(facts, fact).to_text());
+  return fmt::format("{} {} of {}", fact.kind == ValueKind::kOptional ? "an" : "a", to_text(fact.kind),
+                     innermost_dtypes(facts, fact).to_text());
 }
 
 /// Writes messages with their arguments.

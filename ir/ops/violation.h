@@ -51,6 +51,22 @@ inline constexpr ConstraintKind kLastConstraintKind = ConstraintKind::kNotedShap
 /// The aspect that a violation of this kind is about, and taints.
 Aspect aspect_of(ConstraintKind kind);
 
+/// Decided by the operator, its attributes and the dtypes of its operands alone.
+constexpr bool is_about_signature(ConstraintKind kind) {
+  switch (kind) {
+    case ConstraintKind::kUnknownOperator:
+    case ConstraintKind::kNotInOpset:
+    case ConstraintKind::kOperandCount:
+    case ConstraintKind::kUnknownAttribute:
+    case ConstraintKind::kAttribute:
+    case ConstraintKind::kTypeConstraint:
+    case ConstraintKind::kMixedDtypes:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Decided by the number of axes alone.
 constexpr bool is_about_rank(ConstraintKind kind) {
   return kind == ConstraintKind::kRank || kind == ConstraintKind::kConcatRanks;
@@ -66,6 +82,9 @@ struct Constraint {
   std::string_view label;  ///< "reduce_axes_in_range": unique
   ConstraintKind kind;
   std::string_view text;  ///< "-rank <= axis < rank"
+  /// ONNX's inference refuses what breaks it, and so does onnxruntime when it loads a model, in bodies that never run,
+  /// too; where it is about axes and shapes, as far as these are known before a run. Measured with onnxruntime 1.31.
+  bool is_inferred = false;
 };
 
 enum class Certainty : std::uint8_t { kMust, kMay };

@@ -19,7 +19,9 @@ namespace tensorlint {
 /// - `undefined` and `dtype_99` stand for element types that have no name.
 /// `#` comments stand anywhere and are kept in Model::comments. The syntax knows no metadata of nodes and values.
 /// Positions have byte offset, line and column, both from 1, the column in bytes. Constants are read into raw data.
-/// Errors: what was expected and what was found, at the place it was found; graphs and types nest at most 64 deep.
+/// Errors: what was expected and what was found, at the place it was found; graphs that nest more than 64 deep, types
+/// more than 16, more than 1,024 opset imports, so many tiny pieces that the model would take more than 16 MiB and 36
+/// bytes a byte.
 Result<Model> read_onnx_text(std::string_view text, std::string path);
 
 /// The same of a file. Errors: also those of FileBytes, and a file that is larger than 1 GiB.

@@ -29,7 +29,7 @@ constexpr int kMaxRelations = 4;
 constexpr std::size_t kMaxNumbers = 8;
 constexpr ProbeBudget kBudget{.visits = 1U << 19, .probes = 256};
 
-/// Whose extents are in no fact.
+/// Facts have no extents of inputs above kMaxRank.
 bool has_untracked_input(const Model& model) {
   return std::ranges::any_of(model.graph(GraphId::kMain).inputs, [&](ValueId input) {
     const TypeDecl* const type = model.value(input).type;

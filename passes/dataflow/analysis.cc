@@ -59,8 +59,9 @@ void Analysis::note_references(NodeId first_node, GraphId first_graph) {
 }
 
 const NodeViolation* Analysis::fatal_violation() const {
-  const auto fatal = std::ranges::find_if(
-      violations_, [](const NodeViolation& violation) { return !ops::is_about_declared_shape(violation.kind()); });
+  const auto fatal = std::ranges::find_if(violations_, [](const NodeViolation& violation) {
+    return !violation.engines_differ && !ops::is_about_declared_shape(violation.kind());
+  });
   return fatal == violations_.end() ? nullptr : &*fatal;
 }
 

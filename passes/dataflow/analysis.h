@@ -104,7 +104,8 @@ class Analysis {
   Taint taint(ValueId value) const { return taints_[value]; }
   /// In file order.
   const std::vector<NodeViolation>& violations() const { return violations_; }
-  /// The first violation that stops an execution, null for none: of a wrong declared shape runtimes only warn.
+  /// The first violation that stops an execution, null for none: of a wrong declared shape runtimes only warn, and what
+  /// one engine refuses another one runs.
   const NodeViolation* fatal_violation() const;
   bool has_failed(NodeId node) const {
     const auto found = std::lower_bound(violations_.begin(), violations_.end(), node,

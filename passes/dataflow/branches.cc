@@ -84,7 +84,7 @@ void Solver::merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::
 /// A branch that a constant condition leaves out still gives values of the same types: those that it declares, and
 /// those that engines infer.
 void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken) {
-  const std::vector<AbstractValue> inferred = look_at_unrun(id, left_out);
+  const std::vector<AbstractValue> inferred = infer_unrun(id, left_out);
   const std::vector<ValueId>& outputs = model_.graph(left_out).outputs;
   for (std::size_t r = 0; r < std::min(taken.size(), outputs.size()); ++r) {
     if (outputs[r] == ValueId::kAbsent || taken[r].taint.has(Aspect::kDtype)) continue;
@@ -100,8 +100,7 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
       taken[r].taint |= Aspect::kDtype;
     } else if (r < inferred.size() && !inferred[r].taint.has(Aspect::kDtype) &&
                types_clash(facts_, taken[r].fact, inferred[r].fact)) {
-      refuse_unrun(
-          {{&kBranchesAgree, ops::Certainty::kMay, {}, message(inferred[r].fact), {}}, id, calls_, iteration_});
+      keep_unrun({{&kBranchesAgree, ops::Certainty::kMay, {}, message(inferred[r].fact), {}}, id, calls_, iteration_});
     }
   }
 }

@@ -61,7 +61,7 @@ void GrowingAnalysis::abandon_body(GraphId body) { solver_->abandon_body(body); 
 
 void GrowingAnalysis::finish() {
   assert(solver_->open_bodies_.empty());
-  if (!solver_->has_shape_clash_) return;
+  if (!solver_->has_shape_clash_ && solver_->unrun_violations_.empty()) return;
   solver_.reset();
   *analysis_ = Solver::begin(recording_.model(), options_);
   solver_.reset(new Solver(recording_.model(), options_, *analysis_));

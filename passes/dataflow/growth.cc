@@ -78,6 +78,7 @@ void Solver::reset(std::span<const GraphId> bodies) {
       out_.visited_[node] = false;
       out_.gaps_[node] = Gap::kNone;
       out_.declared_.erase(node);
+      has_unrun_.erase(node);
       for (const ValueId value : model_.results(model_.node(node)))
         if (value != ValueId::kAbsent) set(value, {});
     }
@@ -109,7 +110,9 @@ void Solver::abandon_body(GraphId body) {
   std::erase_if(out_.violations_, is_gone);
   std::erase_if(recorded_,
                 [end](const auto& one) { return one.first.first != NodeId::kNone && one.first.first >= end; });
-  std::erase_if(out_.declared_, [end](NodeId node) { return node >= end; });
+  const auto is_after = [end](NodeId node) { return node >= end; };
+  std::erase_if(out_.declared_, is_after);
+  std::erase_if(has_unrun_, is_after);
   out_.visited_.resize(model_.nodes.size());
   out_.gaps_.resize(model_.nodes.size());
   out_.refers_to_call_.resize(std::min(out_.refers_to_call_.size(), model_.nodes.size()));

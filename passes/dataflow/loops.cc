@@ -67,7 +67,10 @@ struct Solver::Iterations {
 };
 
 Solver::LoopResults Solver::iterate(NodeId id, const Loop& loop) {
-  if (loop.trips == 0) return {.carried = loop.carried, .scan_outputs = {}, .trips = 0};
+  if (loop.trips == 0) {
+    infer_unrun(id, loop.region.body());
+    return {.carried = loop.carried, .scan_outputs = {}, .trips = 0};
+  }
   const ValueId number = value_at(model_.graph(loop.region.body()).inputs, loop.region.iteration_input);
   Iterations run{.before = loop.carried,
                  .trips = loop.trips,
@@ -146,7 +149,7 @@ void Solver::run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t
   }
   if (!region.condition_output) return;
   const AbstractValue& condition = outputs[*region.condition_output];
-  check_condition(id, condition);
+  if (loop.trips != 1) check_condition(id, condition);  // nobody reads it after the only iteration
   // An early end makes the number of iterations unknown, so what was followed exactly is only a prefix.
   if (single_constant(facts_, condition.fact) != 1) {
     run.is_exact = false;
@@ -267,7 +270,6 @@ void Solver::visit_loop(NodeId id, const Application& call, const RegionOp& regi
   LoopResults after = iterate(id, loop);
   std::vector<AbstractValue> results = std::move(after.carried);
   if (after.trips == 0) {
-    look_at_unrun(id, region.body());
     const std::vector<ValueId>& outputs = model_.graph(region.body()).outputs;
     for (std::size_t o = region.scan_output(0); o < outputs.size(); ++o)
       results.push_back({stacked_without_visit(outputs[o]), {}});

@@ -244,7 +244,7 @@ void Solver::record(NodeId id, ops::Violation violation) {
   if (speculative_) {
     if (violation.certainty != ops::Certainty::kMust) return;
     if (is_unrun_) {
-      if (is_refused_unrun(id, violation)) refuse_unrun({std::move(violation), id, calls_, iteration_});
+      if (fails_at_load(id, violation)) keep_unrun({std::move(violation), id, calls_, iteration_});
       return;
     }
     if (conditional_ != 0) return;

@@ -70,8 +70,7 @@ void Solver::run() {
                         kStepsOfDefinition * defined_twice_.size());
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
-  if (!facts_.meter().is_spent())
-    for (auto& [place, violation] : refused_unrun_) keep(std::move(violation));
+  keep_unrun_violations();
   out_.visits_ = budget_.spent();
   out_.ran_out_ = budget_.is_spent();
   std::stable_sort(out_.violations_.begin(), out_.violations_.end(),

@@ -42,7 +42,7 @@ namespace tensorlint::dataflow {
 ///   branches.cc      If; branches of different rank
 ///   loops.cc         Loop; the iterations of Loop and Scan
 ///   scans.cc         Scan, SequenceMap
-///   unrun_bodies.cc  branches that are never taken, loops without an iteration
+///   unrun_bodies.cc  branches that are never taken, loops of no iterations
 ///   functions.cc     calls
 ///   growth.cc        a model that grows
 class Solver {
@@ -226,9 +226,11 @@ class Solver {
 
   // ---- bodies that never run
 
-  std::vector<AbstractValue> look_at_unrun(NodeId id, GraphId body);
-  void refuse_unrun(NodeViolation violation);
-  bool is_refused_unrun(NodeId id, const ops::Violation& violation) const;
+  std::vector<AbstractValue> infer_unrun(NodeId id, GraphId body);
+  void keep_unrun(NodeViolation violation);
+  void keep_unrun_violations();
+  /// Engines that infer all bodies before a run refuse it.
+  bool fails_at_load(NodeId id, const ops::Violation& violation) const;
   bool has_shapes_before_run(NodeId id) const;
 
   // ---- functions
@@ -289,9 +291,10 @@ class Solver {
   int speculations_ = 0;
 
   // Bodies that never run.
-  bool is_unrun_ = false;       // one is looked at; speculative, too
-  std::set<NodeId> has_unrun_;  // nodes of which such a body was looked at
-  std::map<std::pair<NodeId, const ops::Constraint*>, NodeViolation> refused_unrun_;
+  bool is_unrun_ = false;       // one is inferred; speculative, too
+  std::set<NodeId> has_unrun_;  // nodes of which such a body was inferred
+  std::set<std::pair<NodeId, const ops::Constraint*>> has_unrun_violation_;
+  std::vector<NodeViolation> unrun_violations_;
 
   // Of a growing model.
   std::vector<OpenBody> open_bodies_;  // outermost first

@@ -4,7 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
+
+#include "base/file_bytes.h"
+#include "tests/readers/temp_folder.h"
 
 namespace tensorlint {
 namespace {
@@ -23,28 +27,45 @@ TEST(Meter, AllowsMoreForMoreBytes) {
   EXPECT_EQ(large.memory_allowed() - small.memory_allowed(), 999'999 * Meter::kMemoryPerByte);
 }
 
+/// In memory by their bytes; nothing is read here.
 TEST(Meter, LetsTablesBeReadOnceAndAgain) {
-  // By the blocks of 64 KiB that they lie in; nothing is read here.
-  constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
-  const auto at = [](std::uint64_t block, std::uint64_t byte = 0) {
-    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>((1000 + block) * kBlock + byte));
-  };
-  constexpr std::uint64_t kHalf = Meter::kTablesAtLeast / 2, kBlocks = kHalf / kBlock;
+  const auto at = [](std::uintptr_t byte) { return reinterpret_cast<const void*>(std::uintptr_t{1} << 32 | byte); };
+  constexpr std::uint64_t kHalf = Meter::kTablesAtLeast / 2;
   Meter meter(1), other(1'000'001), none;
+  EXPECT_TRUE(meter.may_read(at(0), kHalf));
+  EXPECT_TRUE(meter.may_read(at(0), kHalf)) << "the same one";
+  EXPECT_FALSE(meter.may_read(at(kHalf), kHalf + 64)) << "4 bytes were given for the input's own";
+  EXPECT_TRUE(meter.may_read(at(kHalf), kHalf)) << "a smaller one";
+  EXPECT_FALSE(meter.may_read(at(2 * kHalf), 64));
+  EXPECT_TRUE(meter.may_read(at(0), kHalf));
+  EXPECT_TRUE(other.may_read(at(0), kHalf) && other.may_read(at(kHalf), kHalf));
+  EXPECT_TRUE(none.may_read(at(0), kHalf * 100));
+}
+
+/// In a mapped file by the blocks of 64 KiB that they lie in, wherever it is mapped.
+TEST(Meter, CountsBlocksOfAFileFromItsBeginning) {
+  constexpr std::uint64_t kBlock = std::uint64_t{64} << 10, kHalf = Meter::kTablesAtLeast / 2, kBlocks = kHalf / kBlock;
+  const TempFolder folder;
+  const auto file = FileBytes::open(folder.write("tables", std::string(4 * kHalf, '\0')), 0);
+  ASSERT_TRUE(file.ok());
+  const auto at = [&](std::uint64_t block, std::uint64_t byte = 0) {
+    return static_cast<const void*>((*file)->bytes().data() + block * kBlock + byte);
+  };
+  Meter meter(1);
+  meter.read_tables_of(file->get());
   EXPECT_TRUE(meter.may_read(at(0), kHalf));
   EXPECT_TRUE(meter.may_read(at(0), kHalf)) << "the same one";
   EXPECT_FALSE(meter.may_read(at(kBlocks, 1), kHalf)) << "a block more";
   EXPECT_TRUE(meter.may_read(at(kBlocks, 1), kHalf / 2)) << "a smaller one";
   EXPECT_TRUE(meter.may_read(at(1, 7), kHalf / 2)) << "within another one";
   EXPECT_TRUE(meter.may_read(at(kBlocks / 2), kHalf)) << "half of it within others";
-  EXPECT_FALSE(meter.may_read(at(5 * kBlocks), kHalf / 2));
+  EXPECT_FALSE(meter.may_read(at(5 * kBlocks / 2), kHalf / 2));
   EXPECT_TRUE(meter.may_read(at(0), kHalf));
-  EXPECT_TRUE(other.may_read(at(0), kHalf) && other.may_read(at(kBlocks), kHalf));
-  EXPECT_TRUE(none.may_read(at(0), kHalf * 100));
 
   Meter few(1);
+  few.read_tables_of(file->get());
   std::uint64_t read = 0;
-  for (std::uint64_t i = 0; i < 1000; ++i) read += few.may_read(at(3 * i, kBlock - 8), 16) ? 1 : 0;
+  for (std::uint64_t i = 0; 3 * i + 1 < 4 * kBlocks; ++i) read += few.may_read(at(3 * i, kBlock - 8), 16) ? 1 : 0;
   EXPECT_EQ(read, Meter::kTablesAtLeast / (2 * kBlock)) << "each of two blocks";
 }
 

@@ -56,6 +56,8 @@ ALLOWED = {
     ("passes/dataflow/analysis.cc", "reads a list of the model"): "a node's application, made once for each that asks for it; users of all values, made once",
     ("passes/dataflow/analysis.h", "walks over a graph's list"): "makes the walks",
     ("passes/dataflow/body_cache.cc", "reads a list of the model"): "once for each body",
+    ("passes/dataflow/unrun_bodies.cc", "reads a list of the model"): "a Walk",
+    ("passes/dataflow/unrun_bodies.cc", "walks over a graph's list"): "once for each body",
     ("passes/dataflow/branches.cc", "reads a list of the model"): "a Walk; the first operand of an If",
     ("passes/dataflow/declarations.cc", "reads a list of the model"): "a visit of a node: Solver::weight_of",
     ("passes/dataflow/element_function.cc", "evaluates an operator"): "looks at how many attributes there are",

@@ -266,6 +266,24 @@ TEST(Growing, FinishKnowsAnIfByWhatComesAfterIt) {
   expect_as_a_whole(program);
 }
 
+TEST(Growing, FinishKnowsWhatFailsInABranchThatIsNeverTaken) {
+  Program program;
+  program.recording.import("", 21);
+  const ValueId x = program.input("x", program.tensor_type(DType::kFloat32, {2, 3}));
+  const ValueId one = program.integers({1});
+  const ValueId condition = program.call("Equal", {one, one})[0];
+  const GraphId left = program.open();
+  program.close({program.call("Relu", {x})[0]});
+  const GraphId right = program.open();
+  program.close({program.call("MatMul", {x, x})[0]});
+  program.call("If", {condition}, {body("then_branch", left), body("else_branch", right)});
+  program.growing.finish();
+  const std::vector<NodeViolation>& violations = program.growing.analysis().violations();
+  ASSERT_EQ(violations.size(), 1U);
+  EXPECT_TRUE(violations[0].engines_differ);
+  expect_as_a_whole(program);
+}
+
 /// Programs of calls that mostly fit, with bodies in bodies.
 class RandomProgram {
  public:

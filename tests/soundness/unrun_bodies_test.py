@@ -12,10 +12,10 @@ from pathlib import Path
 import onnx.parser
 import onnxruntime
 
-INPUTS = """float[2] x, float[2, 3] m, float[2, 4] n, float[1, 2, 5, 5] image, float[4, 3, 2, 2] window, float[2, 2, 2, 2] fits, bool[2] b,
+INPUTS = """float[2] x, float[2, 3] m, float[2, 4] n, float[1, 2, 5, 5] image, float[4, 3, 2, 2] window, float[2, 2, 2, 2] fits, float[3, 2] fits3, bool[2] b,
 bool[3] b3, float scalar, float[1] one, bool flag"""
-CONSTANTS = """bool yes = {1}, int64 none = {0}, int64[1] axis7 = {7}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[3] three = {1, 2, 3},
-int64[2] quarters = {4, -1}, float[3] row = {1, 2, 3}, int64[2] index = {0, 1}, int64[2] twice = {0, 0}, uint8[2] u2 = {1, 2},
+CONSTANTS = """bool yes = {1}, bool[3] yes_no = {1, 0, 1}, int64 none = {0}, int64[1] axis7 = {7}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[3] three = {1, 2, 3},
+int64[2] quarters = {4, -1}, float[3] row = {1, 2, 3}, float[2] two = {0, 1}, int64[2] index = {0, 1}, int64[2] twice = {0, 0}, uint8[2] u2 = {1, 2},
 uint8[3] u3 = {1, 2, 3}, int64[2, 2] square = {0, 0, 1, 1}, int64[2] pair = {2, 2}, int64 zero = {0}, int64 five = {5}, int64 step = {1}"""
 
 # What ONNX's inference refuses in every body, and `check` finds there.
@@ -38,11 +38,24 @@ FOUND = [
     "q = Unsqueeze(x, twice)",
     "q = Split <axis = 5, num_outputs = 2> (x)",
     "q = Transpose <perm = [0, 0]> (m)",
+    "q = Transpose <perm = [1, 0, 2]> (m)",
+    "q = Cast(x)",
+    "q = Concat(x, x)",
+    "q = Hardmax <axis = 5> (x)",
+    "q = Flatten <axis = 5> (x)",
+    "q, k = TopK <axis = 5> (m, axis1)",
+    "q = OneHot <axis = 5> (index, five, two)",
+    "q = Compress <axis = 5> (m, b)",
+    "q = Trilu(x)",
+    "q = Det(m)",
+    "q = Pad(m, axis7)",
+    "q = Tile(m, axis7)",
+    "q = DepthToSpace <blocksize = 2> (m)",
+    'q = Einsum <equation = "ijk->i"> (m)',
     "q = MatMul(m, m)",
     "q = MatMul(scalar, m)",
     "q = Gemm(m, m)",
     "q = Gemm(x, m)",
-    "q = Expand(x, three)",
     "q = Slice(x, axis0, axis7, axis7)",
     "q = Add(x, index)",
     "q = Relu(b)",
@@ -55,7 +68,7 @@ FOUND = [
     "q = Relu(x, x)",
     # Through what engines infer before a run.
     "r = Relu(x) q = Add(r, row)",
-    "r = Expand(x, pair) q = MatMul(r, n) s = MatMul(n, n)",
+    "r = Expand(x, pair) q = MatMul(r, m) s = MatMul(m, m)",
     "r = Tile(m, pair) q = Add(r, m)",
     "r = Pad(x, pair) q = Add(r, x)",
     "r = Slice(m, axis0, axis1) q = MatMul(r, r)",
@@ -142,6 +155,22 @@ class UnrunBodies(unittest.TestCase):
         found, refusal = self.findings(branch("q = Add(r, image) s = MatMul(r, m)", outer))
         self.assertEqual((found, refusal), ([], ""))
 
+    def test_shapes_that_engines_do_not_infer(self) -> None:
+        """Of what sequences hold, and what is counted in elements."""
+        sequence = "s = SequenceConstruct(m) "
+        for outer in (sequence + "w = SequenceAt(s, zero)", sequence + "w = ConcatFromSequence <axis = 0> (s)", "w = Compress <axis = 0> (fits3, yes_no)"):
+            for body in ("q = Softmax <axis = 4> (w)", "q = MatMul(w, w)", "q = Squeeze(w, axis0)", "q = Concat <axis = 0> (w, x)"):
+                with self.subTest(outer=outer, body=body):
+                    found, refusal = self.findings(branch(body, outer))
+                    if found:
+                        self.assertTrue(refusal, found[0]["message"])
+
+    def test_what_one_engine_refuses_can_be_placed(self) -> None:
+        self.findings(branch("q = Add(x, row)"))
+        path = Path(self.folder.name) / "model.onnx"
+        placed = subprocess.run([os.environ["TENSORLINT_BINARY"], "place", path], check=False, capture_output=True, text=True)
+        self.assertEqual(placed.returncode, 0, placed.stderr)
+
     def test_branches_of_two_types(self) -> None:
         found, refusal = self.findings(branch("q = Identity(index)"))
         self.assertIn("Mismatched tensor element type", refusal)
@@ -154,6 +183,13 @@ class UnrunBodies(unittest.TestCase):
             found, refusal = self.findings(branch(inner))
             self.assertTrue(refusal)
             self.assertEqual([(f["severity"], f["certainty"]) for f in found], [("warning", "may")])
+
+    def test_dtypes_that_a_body_declares(self) -> None:
+        found, refusal = self.findings(
+            """y = Loop(none, yes, x) <body: graph = inner (int64 i, bool c, float[2] s) => (d, t) { d = Identity(c) t = Add(s, index) }>"""
+        )
+        self.assertTrue(refusal)
+        self.assertEqual([(f["rule"], f["severity"]) for f in found], [("mixed-operand-dtypes", "warning")])
 
     def test_each_failure_is_said(self) -> None:
         found, _ = self.findings(branch("q = Gather(x, axis7) r = Add(x, row) s = MatMul(m, m) t = Foo(x)"))

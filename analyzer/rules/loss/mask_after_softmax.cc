@@ -46,8 +46,10 @@ class MaskAfterSoftmax : public Rule {
     const ValueId chosen = expressions.op(product) == Opcode::kWhere
                                ? chosen_weights(expressions, product, softmax.result())
                                : expressions.beside(product, softmax.result());
-    const std::size_t behind = expressions.dims(softmax.result()).size() - axis;
-    if (chosen == ValueId::kAbsent || !is_summed_along(expressions, expressions.result(product), axis, 2)) return;
+    const std::size_t rank = expressions.dims(softmax.result()).size(), behind = rank - axis;
+    if (chosen == ValueId::kAbsent || rank <= axis ||
+        !is_summed_along(expressions, expressions.result(product), axis, 2))
+      return;
     for (const ValueId factor : expressions.factors(chosen)) {
       const auto own = expressions.dims(factor);
       const ValueId mask = before_stretch(expressions, factor);
@@ -73,6 +75,7 @@ class MaskAfterSoftmax : public Rule {
     if (mask == ValueId::kAbsent || weights == ValueId::kAbsent || !is_given_mask(expressions, mask)) return;
     // It says which of the weights of a row count, and not which rows do.
     const auto dims = expressions.dims(softmax.result()), own = expressions.dims(mask);
+    if (dims.size() <= axis) return;
     const std::size_t behind = dims.size() - axis;
     if (own.size() < behind || analysis.facts().dims().is_constant(own[own.size() - behind], 1)) return;
     if (!only_weigh(expressions, weights, axis) || analysis.model().value(weights).is_output) return;
@@ -100,7 +103,7 @@ class MaskAfterSoftmax : public Rule {
       const ValueId result = expressions.result(view);
       const auto before = expressions.dims(weights), after = expressions.dims(result);
       const DimPool& pool = expressions.analysis().facts().dims();
-      if (!ops::keeps_elements(expressions.op(view)) || axis >= after.size() || after.size() < before.size() ||
+      if (!ops::keeps_elements(expressions.op(view)) || axis >= before.size() || after.size() < before.size() ||
           !pool.equal(before[axis], after[axis]))
         break;
       weights = result;

@@ -22,7 +22,8 @@ const Constraint kModKind{"mod_of_floats", ConstraintKind::kAttribute,
 const Constraint kSlopeShape{"prelu_slope_shape", ConstraintKind::kShapes, "slope and data broadcast"};
 const Constraint kVariadicShapes{"same_shapes_until_opset_7", ConstraintKind::kShapes,
                                  "variadic operators take equal shapes until opset 7"};
-const Constraint kShiftDirection{"bit_shift_direction", ConstraintKind::kAttribute, "`direction` is LEFT or RIGHT"};
+const Constraint kShiftDirection{"bit_shift_direction", ConstraintKind::kAttribute, "`direction` is LEFT or RIGHT",
+                                 true};
 const Constraint kGateShapes{"swiglu_shapes", ConstraintKind::kShapes, "gate and value have the same shape"};
 
 /// Results that leave the dtype wrap around. Constants are checked against int32's limits; an extent beyond them is not
@@ -129,10 +130,16 @@ void check_divisor(Inference& in) {
   if (!in.operand(1).dtypes.proves(DTypeSet::integers())) return;
   const auto divisors = in.elements(1);
   const auto dividend = in.shape(0);
-  if (!divisors || !dividend || in.dims().bounds(element_count(in.dims(), *dividend)).lo < 1) return;
-  if (std::any_of(divisors->begin(), divisors->end(), [&](Dim dim) { return in.dims().is_constant(dim, 0); }))
-    in.fail(kDivisor, {1},
-            {"{} divides integers {} by {}, which has a 0", in.call().name, OperandRef(0), OperandRef(1)});
+  if (!divisors || !dividend || std::ranges::none_of(*divisors, [&](Dim dim) { return in.dims().is_constant(dim, 0); }))
+    return;
+  const Bounds count = in.dims().bounds(element_count(in.dims(), *dividend));
+  if (count.hi < 1) return;
+  Message message("{} divides integers {} by {}, which has a 0", in.call().name, OperandRef(0), OperandRef(1));
+  if (count.lo >= 1) {
+    in.fail(kDivisor, {1}, std::move(message));
+  } else {
+    in.may_fail(kDivisor, {1}, std::move(message), {"{} has elements", OperandRef(0)});
+  }
 }
 
 void div(Inference& in) {

@@ -28,7 +28,7 @@ const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "
 const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes,
                              "weights [C, 1, k] with k >= 1, bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
 const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes,
-                              "update and cache differ at most along the sequence axis"};
+                              "update and cache differ at most along the sequence axis", true};
 const Constraint kAttentionChoice{"attention_choice", ConstraintKind::kAttribute,
                                   "a mode, rule or activation is one that there is"};
 const Constraint kAttentionPrecision{"attention_precision", ConstraintKind::kAttribute,
@@ -37,7 +37,7 @@ const Constraint kLinearGates{"linear_attention_gates", ConstraintKind::kShapes,
                               "decay is [batch, length, heads] or [batch, length, heads * head size], beta [batch, "
                               "length, heads] or [batch, length, 1]"};
 const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange,
-                            "-rank <= axis < rank, and not the batch axis"};
+                            "-rank <= axis < rank, and not the batch axis", true};
 
 /// Key and value of one attention, as [batch, heads, length, size], of 4-d operands or of 3-d ones with packed heads.
 struct Heads {

@@ -17,7 +17,7 @@ namespace {
 const Constraint kCastTarget{"cast_target", ConstraintKind::kAttribute,
                              "`to` is a dtype that the operator can cast to"};
 const Constraint kCastStrings{"cast_strings", ConstraintKind::kDomain, "strings that become numbers are numbers"};
-const Constraint kBitCastWidths{"bit_cast_widths", ConstraintKind::kAttribute, "both dtypes have the same width"};
+const Constraint kBitCastWidths{"bit_cast_widths", ConstraintKind::kAttribute, "both dtypes have the same width", true};
 
 bool is_integer(DType dtype) { return DTypeSet::integers().contains(dtype); }
 

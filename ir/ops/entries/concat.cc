@@ -10,14 +10,14 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kConcatAxis{"concat_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kConcatRanks{"concat_ranks", ConstraintKind::kConcatRanks, "all operands have the same rank"};
+const Constraint kConcatAxis{"concat_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
+const Constraint kConcatRanks{"concat_ranks", ConstraintKind::kConcatRanks, "all operands have the same rank", true};
 const Constraint kConcatExtents{"concat_extents", ConstraintKind::kConcatShapes,
-                                "all extents but the joined one are the same"};
-const Constraint kSplitAxis{"split_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+                                "all extents but the joined one are the same", true};
+const Constraint kSplitAxis{"split_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kSplitCount{"split_count", ConstraintKind::kAttribute, "as many sizes as results, given once"};
 const Constraint kSplitSizes{"split_sizes", ConstraintKind::kShapes,
-                             "the sizes are not negative and sum up to the extent"};
+                             "the sizes are not negative and sum up to the extent", true};
 const Constraint kSplitEven{"split_even", ConstraintKind::kShapes, "the results divide the extent, until opset 17"};
 
 /// Elements of the result where every operand is small and at least one is followed.

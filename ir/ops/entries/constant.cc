@@ -13,15 +13,20 @@ const Constraint kOneValue{"constant_one_value", ConstraintKind::kAttribute,
                            "exactly one of the value attributes is given"};
 const Constraint kFillOneElement{"constant_of_shape_one_element", ConstraintKind::kAttribute,
                                  "`value` has one element"};
-const Constraint kFillExtents{"constant_of_shape_extents", ConstraintKind::kDomain, "no extent is negative"};
-const Constraint kRangeScalars{"range_scalars", ConstraintKind::kShapes, "start, limit and delta are scalars"};
+const Constraint kFillExtents{"constant_of_shape_extents", ConstraintKind::kDomain, "no extent is negative", true};
+const Constraint kRangeScalars{"range_scalars", ConstraintKind::kShapes, "start, limit and delta are scalars", true};
 const Constraint kRangeStep{"range_step", ConstraintKind::kDomain, "delta is not 0"};
 
 void constant(Inference& in) {
   int given = 0;
   for (const Attribute& attribute : in.call().attributes) given += attribute.name.starts_with("__") ? 0 : 1;
-  if (given != 1) {
-    in.fail(kOneValue, {}, {"{} value attributes of Constant are given, it takes one", given});
+  if (given == 0) {
+    in.fail(kOneValue, {}, {"Constant needs a value"});
+    return;
+  }
+  if (given > 1) {
+    in.fails_somewhere(kOneValue, {}, {"Constant has {} values, it takes one", given},
+                       {"the engine checks the model first, as onnx.checker does (others take one of the values)"});
     return;
   }
   DimPool& pool = in.dims();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/einsum.h"
 
@@ -9,10 +10,10 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute,
-                                 "the equation is well formed, with one term an operand"};
-const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kRank, "a term has one letter an axis"};
+                                 "the equation is well formed, with one term an operand", true};
+const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kRank, "a term has one letter an axis", true};
 const Constraint kEinsumExtents{"einsum_extents", ConstraintKind::kShapes, "extents of one letter are equal, or 1"};
-const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix"};
+const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix", true};
 
 void einsum(Inference& in) {
   DimPool& pool = in.dims();
@@ -28,7 +29,9 @@ void einsum(Inference& in) {
   }
   const std::vector<EinsumTerm>& terms = equation->terms;
   if (terms.size() != in.operand_count()) {
-    in.fail(kEinsumEquation, {}, {"equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()});
+    in.fail(kEinsumEquation, {},
+            {"equation of Einsum has {} term{} for {} operand{}", terms.size(), plural(terms.size()),
+             in.operand_count(), plural(in.operand_count())});
     return;
   }
   // Letters are ASCII.

@@ -8,7 +8,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kGatherAxis{"gather_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kGatherAxis{"gather_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kGatherIndex{"gather_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
 
 void gather_elements(Inference& in, std::size_t axis) {

@@ -28,9 +28,9 @@ const Constraint kAffineShapes{"affine_grid_shapes", ConstraintKind::kShapes,
                                "theta is [N, 2, 3] with a size of 4, or [N, 3, 4] with a size of 5"};
 const Constraint kBlockShapes{"col2im_shapes", ConstraintKind::kShapes,
                               "columns are [N, C * block elements, blocks]; image and block have as many axes"};
-const Constraint kCropAxes{"center_crop_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kCropAxesOnce{"center_crop_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
-const Constraint kCropLength{"center_crop_length", ConstraintKind::kShapes, "the shape has one entry an axis"};
+const Constraint kCropAxes{"center_crop_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
+const Constraint kCropAxesOnce{"center_crop_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice", true};
+const Constraint kCropLength{"center_crop_length", ConstraintKind::kShapes, "the shape has one entry an axis", true};
 const Constraint kImageFormat{"image_decoder_format", ConstraintKind::kAttribute,
                               "pixel_format is RGB, BGR or Grayscale"};
 const Constraint kImageStream{"image_decoder_stream", ConstraintKind::kShapes, "the encoded stream has 1 axis"};

@@ -9,14 +9,15 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kBlockRank{"block_rank", ConstraintKind::kRank, "the operand has four axes: N, C, H, W"};
+const Constraint kBlockRank{"block_rank", ConstraintKind::kRank, "the operand has four axes: N, C, H, W", true};
 const Constraint kSpaceBlock{"block_size", ConstraintKind::kAttribute, "blocksize is at least 1"};
 const Constraint kBlockMode{"block_mode", ConstraintKind::kAttribute, "`mode` is DCR or CRD"};
 const Constraint kBlockDivides{"block_divides", ConstraintKind::kShapes, "the blocks divide the extents"};
-const Constraint kPadAxes{"pad_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kPadOnce{"pad_axes_once", ConstraintKind::kDuplicateAxis, "no axis is padded twice"};
-const Constraint kPadLength{"pad_length", ConstraintKind::kShapes, "two pads for each padded axis"};
+const Constraint kPadAxes{"pad_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
+const Constraint kPadOnce{"pad_axes_once", ConstraintKind::kDuplicateAxis, "no axis is padded twice", true};
+const Constraint kPadLength{"pad_length", ConstraintKind::kShapes, "two pads for each padded axis", true};
 const Constraint kPadReflect{"pad_reflect", ConstraintKind::kShapes, "reflected elements are fewer than the extent"};
+const Constraint kPadEmpty{"pad_of_nothing", ConstraintKind::kShapes, "an axis whose elements are repeated has some"};
 const Constraint kPadExtent{"pad_extent", ConstraintKind::kShapes, "no extent becomes negative"};
 const Constraint kPadMode{"pad_mode", ConstraintKind::kAttribute,
                           "`mode` is constant, reflect, edge or, from opset 19 on, wrap"};
@@ -119,9 +120,14 @@ void pad(Inference& in) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     Dim& extent = result[static_cast<std::size_t>(axes[i])];
     for (const std::size_t side : {i, i + axes.size()}) {
-      if (mode != "reflect" || !pads || pool.bounds(pool.sub((*pads)[side], extent)).lo < 0 ||
-          pool.bounds((*pads)[side]).lo < 1)
-        continue;
+      if (mode == "constant" || !pads || pool.bounds((*pads)[side]).lo < 1) continue;
+      if (mode != "reflect" && pool.is_constant(extent, 0)) {
+        in.fail(kPadEmpty, {0},
+                {"axis {} of {} has no element that could be repeated {} times", Axis(axes[i]), OperandRef(0),
+                 (*pads)[side]});
+        break;
+      }
+      if (mode != "reflect" || pool.bounds(pool.sub((*pads)[side], extent)).lo < 0) continue;
       in.fail(kPadReflect, {0},
               {"axis {} of {} with extent {} cannot be reflected by {} elements", Axis(axes[i]), OperandRef(0), extent,
                (*pads)[side]});
@@ -160,6 +166,7 @@ const RegisterOps kRegisterLayout{
         .constraint(kPadLength)
         .constraint(kPadExtent)
         .constraint(kPadReflect)
+        .constraint(kPadEmpty)
         .constraint(kPadMode),
 };
 

@@ -7,9 +7,9 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kRank, "scores have batch and class axes"};
+const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kRank, "scores have batch and class axes", true};
 const Constraint kLossLabels{"loss_labels_shape", ConstraintKind::kShapes,
-                             "labels have the scores' shape without the class axis"};
+                             "labels have the scores' shape without the class axis", true};
 const Constraint kLossWeights{"loss_weights_shape", ConstraintKind::kShapes, "one weight a class"};
 const Constraint kLossClass{"loss_class_in_range", ConstraintKind::kClassRange,
                             "0 <= label < number of classes, or label = ignore_index"};

@@ -192,8 +192,22 @@ void mean_variance_normalization(Inference& in) {
   if (!data) return;
   static constexpr std::array<std::int64_t, 3> kDefaultAxes = {0, 2, 3};
   const auto given = in.ints_attribute("axes");
-  static_cast<void>(normalise_axes(in, given ? *given : std::span<const std::int64_t>(kDefaultAxes),
-                                   static_cast<int>(data->size()), 0, kNormAxis, kNormAxisOnce));
+  const auto rank = static_cast<std::int64_t>(data->size());
+  std::vector<std::int64_t> axes;
+  for (const std::int64_t axis : given ? *given : std::span<const std::int64_t>(kDefaultAxes)) {
+    if (axis < -rank || axis >= rank) {
+      in.fails_somewhere(kNormAxis, {0}, axis_outside(axis, static_cast<int>(rank), 0),
+                         {"the engine refuses axes out of range, as numpy does (onnxruntime leaves them out)"});
+      return;
+    }
+    const std::int64_t normalised = axis < 0 ? axis + rank : axis;
+    if (std::ranges::find(axes, normalised) != axes.end()) {
+      in.fails_somewhere(kNormAxisOnce, {0}, repeated_axis(axis, normalised, 0),
+                         {"the engine refuses repeated axes, as numpy does (onnxruntime computes something)"});
+      return;
+    }
+    axes.push_back(normalised);
+  }
 }
 
 const RegisterOps kRegisterNormalization{

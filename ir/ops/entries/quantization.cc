@@ -13,7 +13,7 @@ namespace {
 const Constraint kScaleShape{"quantization_scale_shape", ConstraintKind::kShapes,
                              "the scale is one element, one an index of the axis, or one a block"};
 const Constraint kZeroPointShape{"quantization_zero_point_shape", ConstraintKind::kShapes,
-                                 "the zero point has the scale's shape"};
+                                 "the zero point has the scale's shape", true};
 const Constraint kScaleNotZero{"quantization_scale_not_zero", ConstraintKind::kDomain,
                                "what is quantised is divided by the scale"};
 const Constraint kQuantizationAxis{"quantization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};

@@ -8,7 +8,7 @@ namespace {
 const Constraint kRecurrentDirection{
     "recurrent_direction", ConstraintKind::kAttribute,
     "direction is forward, reverse or bidirectional; layout is 0 or 1; hidden_size is at least 1"};
-const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kRank, "the data have 3 axes"};
+const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kRank, "the data have 3 axes", true};
 const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes,
                                    "weights fit directions, gates, hidden and input sizes"};
 const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes,

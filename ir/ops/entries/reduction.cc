@@ -8,7 +8,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kReduceAxesInRange{"reduce_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kReduceAxesInRange{"reduce_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kReduceAxesOnce{"reduce_axes_once", ConstraintKind::kDuplicateAxis, "no axis is reduced twice"};
 
 /// The axes of a reduction, empty for all of them; nullopt where they are not known.

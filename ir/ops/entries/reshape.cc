@@ -16,14 +16,14 @@ const Constraint kReshapeExtents{"reshape_extents", ConstraintKind::kElementCoun
 const Constraint kReshapeCopies{"reshape_zero_copies_axis", ConstraintKind::kElementCount,
                                 "a 0 in the shape copies an axis that the data has"};
 const Constraint kFlattenAxis{"flatten_axis_in_range", ConstraintKind::kAxisRange,
-                              "-rank <= axis <= rank; from 0 until opset 10"};
-const Constraint kSqueezeAxes{"squeeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+                              "-rank <= axis <= rank; from 0 until opset 10", true};
+const Constraint kSqueezeAxes{"squeeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kSqueezeOnce{"squeeze_axes_once", ConstraintKind::kDuplicateAxis,
                               "no axis is given twice, from opset 13 on"};
-const Constraint kSqueezeOne{"squeeze_extent_one", ConstraintKind::kShapes, "a squeezed axis has extent 1"};
+const Constraint kSqueezeOne{"squeeze_extent_one", ConstraintKind::kShapes, "a squeezed axis has extent 1", true};
 const Constraint kUnsqueezeAxes{"unsqueeze_axes_in_range", ConstraintKind::kAxisRange,
-                                "-rank <= axis < rank, of the result's rank"};
-const Constraint kUnsqueezeOnce{"unsqueeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
+                                "-rank <= axis < rank, of the result's rank", true};
+const Constraint kUnsqueezeOnce{"unsqueeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice", true};
 
 /// What the shape of a Reshape asks for.
 struct Target {
@@ -245,17 +245,18 @@ void squeeze(Inference& in) {
   const bool in_turn = in.opset() < 13;
   const auto squeezed =
       distinct_axes(in, *axes, static_cast<int>(data->size()), 0, kSqueezeAxes, in_turn ? nullptr : &kSqueezeOnce);
-  if (!squeezed || (in_turn && squeezed->size() != axes->size())) return;
+  if (!squeezed) return;
+  const bool is_certain = !in_turn || squeezed->size() == axes->size();
   Dims kept;
   for (std::size_t i = 0; i < data->size(); ++i) {
     if (std::find(squeezed->begin(), squeezed->end(), static_cast<int>(i)) == squeezed->end()) {
       kept.push_back((*data)[i]);
-    } else if (pool.differ((*data)[i], pool.constant(1))) {
+    } else if ((is_certain || static_cast<int>(i) == squeezed->front()) && pool.differ((*data)[i], pool.constant(1))) {
       in.fail(kSqueezeOne, {0},
               {"axis {} of {} has extent {}, only extent 1 can be squeezed", Axis(i), OperandRef(0), (*data)[i]});
     }
   }
-  in.set_shape(0, kept);
+  if (is_certain) in.set_shape(0, kept);
 }
 
 void unsqueeze(Inference& in) {

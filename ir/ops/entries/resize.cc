@@ -12,7 +12,8 @@ namespace {
 
 const Constraint kResizeAxes{"resize_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kResizeAxesOnce{"resize_axes_once", ConstraintKind::kDuplicateAxis, "no axis is resized twice"};
-const Constraint kResizeLength{"resize_length", ConstraintKind::kShapes, "scales or sizes have one entry an axis"};
+const Constraint kResizeLength{"resize_length", ConstraintKind::kShapes, "scales or sizes have one entry an axis",
+                               true};
 const Constraint kResizeTarget{"resize_target", ConstraintKind::kAttribute, "exactly one of scales and sizes is given"};
 const Constraint kResizeScale{"resize_scale", ConstraintKind::kDomain,
                               "scales are finite and above 0, those of Upsample at least 1; sizes are not negative"};

@@ -21,7 +21,7 @@ const Constraint kTuplesBatch{"gather_nd_batch_dims", ConstraintKind::kAxisRange
                               "0 <= batch_dims < the rank of data and of indices"};
 const Constraint kTuplesShapes{
     "gather_nd_shapes", ConstraintKind::kShapes,
-    "batch extents are equal and an index has at least 1 and at most as many parts as the data has other axes"};
+    "batch extents are equal and an index has at least 1 and at most as many parts as the data has other axes", true};
 const Constraint kTuplesIndex{"gather_nd_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
 const Constraint kScatterAxis{"scatter_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kScatterShapes{"scatter_shapes", ConstraintKind::kShapes,
@@ -113,7 +113,11 @@ void gather_nd(Inference& in) {
   const auto first = static_cast<std::size_t>(batch);
   const auto length = tuple_length(in, *indices);
   if (!length) return;
-  if (*length < 1 || first + *length > data->size()) {
+  if (*length == 0)
+    in.fails_somewhere(kTuplesShapes, {1, 0},
+                       {"{}: an index has 0 parts for {} axes", both_shapes(in, 0, 1), data->size() - first},
+                       {"the engine refuses empty indices, as numpy does (onnxruntime takes all of the data)"});
+  if (first + *length > data->size()) {
     in.fail(kTuplesShapes, {1, 0},
             {"{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size() - first});
     return;
@@ -129,7 +133,8 @@ void gather_nd(Inference& in) {
 
 void scatter_range(Inference& in) {
   const std::string_view reduction =
-      choice_attribute(in, "reduction", "none", {"none", "add", "mul", "max", "min"}, kScatterReduction);
+      choice_attribute(in, "reduction", "none", {"none", "add", "mul", "max", "min"}, kScatterReduction,
+                       {"the engine holds to the specification (onnxruntime and numpy reduce nothing then)"});
   if (reduction == "none" || reduction == "max" || reduction == "min")
     in.set_range(0, join(in.operand(0).range, in.operand(2).range));
 }

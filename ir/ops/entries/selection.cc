@@ -15,27 +15,30 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kArgAxis{"arg_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kArgAxis{"arg_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kArgElements{"arg_elements", ConstraintKind::kDomain, "the reduced axis has elements"};
-const Constraint kTopAxis{"top_k_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kTopAxis{"top_k_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kTopCount{"top_k_count", ConstraintKind::kDomain, "0 <= k <= extent"};
-const Constraint kOneHotAxis{"one_hot_axis_in_range", ConstraintKind::kAxisRange, "-rank - 1 <= axis <= rank"};
-const Constraint kOneHotValues{"one_hot_values", ConstraintKind::kShapes, "values are a pair, depth is one number"};
+const Constraint kOneHotAxis{"one_hot_axis_in_range", ConstraintKind::kAxisRange, "-rank - 1 <= axis <= rank", true};
+const Constraint kOneHotValues{"one_hot_values", ConstraintKind::kShapes, "values are a pair, depth is one number",
+                               true};
 const Constraint kOneHotDepth{"one_hot_depth", ConstraintKind::kDomain, "the depth is at least 1"};
 const Constraint kOneHotRank{"one_hot_rank", ConstraintKind::kRank, "the indices have at least 1 axis"};
-const Constraint kUniqueAxis{"unique_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kCompressAxis{"compress_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kUniqueAxis{"unique_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
+const Constraint kCompressAxis{"compress_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShapes, "the condition is a 1-d tensor"};
-const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kRank, "the operand is a matrix"};
-const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
-const Constraint kTriluRank{"trilu_rank", ConstraintKind::kRank, "the operand has at least two axes"};
+const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kRank, "the operand is a matrix", true};
+const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives",
+                           true};
+const Constraint kTriluRank{"trilu_rank", ConstraintKind::kRank, "the operand has at least two axes", true};
+const Constraint kTriluDiagonal{"trilu_diagonal", ConstraintKind::kShapes, "k is one number"};
 const Constraint kCumulativeFlags{"cumulative_flags", ConstraintKind::kAttribute,
                                   "exclusive and reverse are 0 or 1, the axis is one number"};
 const Constraint kCumulativeAxis{"cumulative_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShapes,
                                 "one length for each element of the batch axis, of at least two axes"};
 const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute,
-                              "time and batch axis are 0 and 1, or 1 and 0"};
+                              "time and batch axis are 0 and 1, or 1 and 0", true};
 const Constraint kReverseLengths{"reverse_sequence_lengths", ConstraintKind::kDomain, "0 <= length <= steps"};
 
 /// [0, extent - 1], or all non-negative numbers where there is no bound.
@@ -282,6 +285,7 @@ void trilu(Inference& in) {
   const auto data = in.shape(0);
   if (data && data->size() < 2)
     in.fail(kTriluRank, {0}, {"{} has rank {}, Trilu needs at least two axes", OperandRef(0), data->size()});
+  if (in.operand_count() > 1) check_one_element(in, 1, kTriluDiagonal, "k");
 }
 
 void cumulative(Inference& in) {
@@ -343,11 +347,15 @@ const RegisterOps kRegisterSelection{
         .constraint(kOneHotRank)
         .constraint(kOneHotDepth)
         .constraint(kOneHotValues),
-    OpEntry("NonZero").infer(non_zero),
-    OpEntry("Unique").infer(unique).constraint(kUniqueAxis),
-    OpEntry("Compress").infer(compress).constraint(kCompressAxis).constraint(kCompressCondition),
+    OpEntry("NonZero").trait(OpTrait::kCountsElements).infer(non_zero),
+    OpEntry("Unique").trait(OpTrait::kCountsElements).infer(unique).constraint(kUniqueAxis),
+    OpEntry("Compress")
+        .trait(OpTrait::kCountsElements)
+        .infer(compress)
+        .constraint(kCompressAxis)
+        .constraint(kCompressCondition),
     OpEntry("EyeLike").infer(eye_like).constraint(kEyeRank).constraint(kEyeDtype),
-    OpEntry("Trilu").infer(trilu).host("k").constraint(kTriluRank),
+    OpEntry("Trilu").infer(trilu).host("k").constraint(kTriluRank).constraint(kTriluDiagonal),
     OpEntry("CumSum")
         .computes(Opcode::kCumSum)
         .infer(cumulative)

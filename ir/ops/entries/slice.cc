@@ -13,11 +13,11 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kSliceAxes{"slice_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kSliceAxes{"slice_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 const Constraint kSliceOnce{"slice_axes_once", ConstraintKind::kDuplicateAxis, "no axis is sliced twice"};
 const Constraint kSliceLengths{"slice_lengths", ConstraintKind::kShapes,
-                               "starts, ends, axes and steps have the same length"};
-const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0"};
+                               "starts, ends, axes and steps have the same length", true};
+const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0", true};
 
 struct BoundsList {
   std::string_view one, many;

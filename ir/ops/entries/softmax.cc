@@ -8,11 +8,11 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank", true};
 
 const Constraint kSoftmaxRank{"softmax_rank", ConstraintKind::kRank, "there is an axis to normalise along"};
 
-const Constraint kHardmaxRank{"hardmax_rank", ConstraintKind::kRank, "there is an axis to choose along"};
+const Constraint kHardmaxRank{"hardmax_rank", ConstraintKind::kRank, "there is an axis to choose along", true};
 
 void normalise(Inference& in, double lo, double hi) {
   unary_shape(in);
@@ -21,9 +21,14 @@ void normalise(Inference& in, double lo, double hi) {
   in.set_range(0, {lo, hi, range.nan || std::isinf(range.lo) || std::isinf(range.hi)});
   const auto rank = in.rank(0);
   const std::int64_t axis = in.int_attribute("axis", in.opset() < 13 ? 1 : -1);
-  // Opset 1 lets the flattened matrix have one column, so that axis may be the rank; a scalar runs as one element.
-  const bool tolerated = rank && (*rank == 0 || (in.opset() < 11 && axis == *rank));
-  if (rank && !tolerated) normalise_axis(in, axis, *rank, 0, kSoftmaxAxis);
+  if (!rank || *rank == 0) return;
+  if (in.opset() < 11 && axis == *rank) {
+    in.fails_somewhere(kSoftmaxAxis, {0}, axis_outside(axis, *rank, 0),
+                       {"the engine refuses an axis past the last one, as onnxruntime does (the specification makes a "
+                        "matrix of one column)"});
+    return;
+  }
+  normalise_axis(in, axis, *rank, 0, kSoftmaxAxis);
 }
 
 /// ONNX's inference refuses a scalar; kernels run it as one element, the reference implementation too.

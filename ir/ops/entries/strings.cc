@@ -118,7 +118,7 @@ void regex_full_match(Inference& in) {
 const RegisterOps kRegisterStrings{
     OpEntry("StringNormalizer").infer(string_normalizer).constraint(kNormalizerShape).constraint(kNormalizerCase),
     OpEntry("StringConcat").trait(OpTrait::kElementwise).infer(string_concat).constraint(kBroadcastable),
-    OpEntry("StringSplit").infer(string_split),
+    OpEntry("StringSplit").trait(OpTrait::kCountsElements).infer(string_split),
     OpEntry("RegexFullMatch").infer(regex_full_match).constraint(kPattern),
     OpEntry("TfIdfVectorizer")
         .infer(tf_idf)

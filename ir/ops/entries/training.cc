@@ -5,9 +5,9 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kOptimizerCount{"optimizer_operand_count", ConstraintKind::kOperandCount,
-                                 "every optimised tensor comes with its gradient and states"};
+                                 "every optimised tensor comes with its gradient and states", true};
 const Constraint kOptimizerShapes{"optimizer_shapes", ConstraintKind::kShapes,
-                                  "gradient and states have the optimised tensor's shape"};
+                                  "gradient and states have the optimised tensor's shape", true};
 const Constraint kGradientCount{"gradient_count", ConstraintKind::kOperandCount,
                                 "as many operands as names in xs and zs, as many results as in xs"};
 

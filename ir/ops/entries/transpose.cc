@@ -8,11 +8,14 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kPermutationAxes{"transpose_axes_in_range", ConstraintKind::kAxisRange, "0 <= axis < rank"};
-const Constraint kPermutationOnce{"transpose_axes_once", ConstraintKind::kDuplicateAxis, "`perm` is a permutation"};
+const Constraint kPermutationAxes{"transpose_axes_in_range", ConstraintKind::kAxisRange, "0 <= axis < rank", true};
+const Constraint kPermutationOnce{"transpose_axes_once", ConstraintKind::kDuplicateAxis, "`perm` is a permutation",
+                                  true};
 const Constraint kPermutationLength{"transpose_length", ConstraintKind::kShapes, "`perm` has as many axes as the data"};
+const Constraint kPermutationTooLong{"transpose_too_long", ConstraintKind::kShapes,
+                                     "`perm` has no more axes than the data", true};
 const Constraint kExpandShapes{"expand_shapes", ConstraintKind::kShapes, "data and shape broadcast"};
-const Constraint kTileLength{"tile_repeats_length", ConstraintKind::kShapes, "one repeat for each axis"};
+const Constraint kTileLength{"tile_repeats_length", ConstraintKind::kShapes, "one repeat for each axis", true};
 const Constraint kTileRepeats{"tile_repeats_range", ConstraintKind::kDomain, "no repeat is negative"};
 const Constraint kTileAxis{"tile_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 
@@ -48,7 +51,7 @@ void transpose(Inference& in) {
   for (std::size_t i = 0; i < rank; ++i) from[i] = rank - 1 - i;
   if (perm) {
     if (perm->size() != rank) {
-      in.fail(kPermutationLength, {0},
+      in.fail(perm->size() > rank ? kPermutationTooLong : kPermutationLength, {0},
               {"{} has {} axes, {} has rank {}", AttributeName("perm"), perm->size(), OperandRef(0), rank});
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
@@ -168,7 +171,8 @@ const RegisterOps kRegisterTranspose{
         .infer(transpose)
         .constraint(kPermutationAxes)
         .constraint(kPermutationOnce)
-        .constraint(kPermutationLength),
+        .constraint(kPermutationLength)
+        .constraint(kPermutationTooLong),
     OpEntry("Expand").computes(Opcode::kExpand).infer(expand).host("shape").constraint(kExpandShapes),
     // Version 1 takes how often and along which axis as two operands; since version 6 onnxruntime's CUDA kernel reads
     // `repeats` on the host (OrtMemTypeCPUInput 1), and both say the same.

@@ -65,7 +65,7 @@ ValueMessage read(onnx::Cursor fields, std::string_view message, TypeKind kind, 
   }
   constexpr std::int32_t kLastKind = 5;
   if (element_kind < 0 || element_kind > kLastKind)
-    throw onnx::WireFault{fmt::format("`elem_type` is {}, which is none", element_kind)};
+    throw onnx::WireFault{fmt::format("unknown `elem_type` {}", element_kind)};
   if (element_field != 0 && static_cast<std::int64_t>(element_kind) + kFieldOfKind != element_field)
     throw onnx::WireFault{
         fmt::format("`elem_type` is {}, that of its values is {}", element_kind, element_field - kFieldOfKind)};

@@ -18,7 +18,7 @@ Result<Model> read_tensor_message(std::string_view message, std::string path);
 /// An onnx.SequenceProto or OptionalProto, taken apart: tensors are messages to give to read_tensor_message. Views of
 /// the message.
 struct ValueMessage {
-  TypeKind kind = TypeKind::kNone;  ///< kNone: an empty optional
+  TypeKind kind = TypeKind::kNone;  ///< kOptional without elements: an empty one
   std::string_view tensor;          ///< kTensor
   std::vector<ValueMessage> elements;
 };

@@ -76,7 +76,7 @@ void Reader::read_model_fields() {
           for (std::string_view* const text : {&model().metadata.back().key, &model().metadata.back().value})
             *text = lasting(*text);
           budget_.charge(3 * sizeof(MetadataEntry));
-          budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+          budget_.pay(fields.field_bytes());
           check_budget(fields.field_start());
           break;
         case wire::kModelConfiguration:
@@ -84,13 +84,13 @@ void Reader::read_model_fields() {
               device_configuration(fields.inside(fields.view("ModelProto.configuration"))));
           budget_.charge(sizeof(DeviceConfiguration) * 3 +
                          sizeof(std::string_view) * 3 * model().device_configurations.back().devices.size());
-          budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+          budget_.pay(fields.field_bytes());
           check_budget(fields.field_start());
           break;
         case wire::kModelFunction:
           functions.push_back(fields.view("ModelProto.functions"));
           budget_.charge(3 * sizeof(std::string_view));
-          budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+          budget_.pay(fields.field_bytes());
           check_budget(fields.field_start());
           budget_.take_back(functions.back().size());
           break;
@@ -230,7 +230,7 @@ void Reader::graph_fields(const Pending& pending) {
         fields.skip();
         continue;
     }
-    budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+    budget_.pay(fields.field_bytes());
     check_budget(fields.field_start());
   }
   initializers(pending, first_initializer, last_initializer);
@@ -300,7 +300,7 @@ void Reader::function_fields(const Pending& pending) {
         fields.skip();
         continue;
     }
-    budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+    budget_.pay(fields.field_bytes());
     check_budget(fields.field_start());
   }
   self().attribute_defaults = std::move(defaults);
@@ -323,7 +323,7 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
       continue;
     }
     const std::string_view message = fields.view("GraphProto.initializer");
-    budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+    budget_.pay(fields.field_bytes());
     bool has_metadata = false;
     const Tensor* named = nullptr;
     if (fields.field() == 5) {

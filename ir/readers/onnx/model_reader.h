@@ -23,8 +23,8 @@ namespace tensorlint::onnx {
 
 inline constexpr auto kLeap = static_cast<std::ptrdiff_t>(kWeights);
 inline constexpr std::size_t kKeptContents = std::size_t{8} << 10;  // 1,024 elements of 8 bytes are looked at
-inline constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
-                                                  << 20;  // so few calls cost nothing, so little memory counts
+/// Rare enough to be cheap, and little memory beside what SECURITY.md allows.
+inline constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2} << 20;
 
 inline constexpr std::size_t kWorthAsking = std::size_t{8} << 10;  // two pages: less is read when it is touched
 

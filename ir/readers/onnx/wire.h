@@ -58,6 +58,8 @@ class Cursor {
   /// Start of the field, its tag included.
   const char* field_start() const { return field_start_; }
   const char* position() const { return at_; }
+  /// Of the field, its tag and all of it that was read.
+  std::uint64_t field_bytes() const { return static_cast<std::uint64_t>(at_ - field_start_); }
   /// What is left of the message.
   std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
   std::uint64_t offset_of(const char* place) const { return static_cast<std::uint64_t>(place - file_start_); }
