@@ -60,16 +60,20 @@ class Formula {
   std::uint32_t build_call(NodeId node, const Scope* scope, int depth);
   bool read_node(NodeId node, const Scope* scope, int depth, Part& part);
   std::uint32_t add(Part part, const Scope* scope);
+  static std::uint64_t steps_of(const Part& part);
+  double compute(std::size_t index, int variant) const;
 
   static constexpr std::size_t kMaxParts = 48;  // ancestors_ are bits of one number
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
   const Expressions& expressions_;
   std::set<const Graph*> opaque_;  // functions that are more than arithmetic
   std::vector<Part> parts_;
   std::vector<std::uint64_t> ancestors_;
   bool complete_ = true;
-  std::uint64_t steps_ = 0;                         // of one evaluation
   mutable std::vector<double> values_, arguments_;  // of one evaluation
+  mutable std::vector<double> unassigned_;          // values where nothing is assigned, in variant_
+  mutable int variant_ = -1;
 };
 
 }  // namespace tensorlint::losses

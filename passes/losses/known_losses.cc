@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <vector>
 
 namespace tensorlint::losses {
@@ -113,6 +114,10 @@ const std::array kKnownLosses{
 
 /// Guards against log(0) and 0/0 move a value by less; a loss of another kind is off by far more at some point.
 constexpr double kTolerance = 2e-3;
+/// Most functions are off by more than this part of the largest value at some of the first points already: at the
+/// others they are not evaluated then.
+constexpr std::size_t kFirstPoints = 5;
+constexpr double kRoughTolerance = 0.05;
 
 /// values = scale . columns + constant, for one or two columns: least squares by normal equations.
 class Fit {
@@ -135,20 +140,26 @@ class Fit {
       scales_[0] = (sides[0] * products[1][1] - sides[1] * products[0][1]) / determinant;
       scales_[1] = (sides[1] * products[0][0] - sides[0] * products[1][0]) / determinant;
     }
-    double largest = 0, off = 0;
+    double largest = 0, residual = 0;
     for (std::size_t k = 0; k < values.size(); ++k) {
       double fitted = mean;
       for (std::size_t i = 0; i < count_; ++i) fitted += scales_[i] * (columns[i][k] - means[i]);
       largest = std::max(largest, std::abs(values[k] - mean));
+      residual = std::max(residual, std::abs(values[k] - fitted));
       // Relative to the value itself, so that one large point does not hide the others.
-      off = std::max(off, std::abs(values[k] - fitted) / (std::abs(values[k] - mean) + 1e-3 * largest + 1e-12));
+      off_ = std::max(off_, std::abs(values[k] - fitted) / (std::abs(values[k] - mean) + 1e-3 * largest + 1e-12));
     }
-    exact_ = largest > 1e-9 && off < kTolerance;
+    varies_ = largest > 1e-9;
+    is_far_ = residual > kRoughTolerance * largest;
   }
 
   /// The terms have one sign: none of them is rewarded while the other one is punished.
-  bool holds() const { return exact_ && scales_[0] != 0 && (count_ == 1 || scales_[0] * scales_[1] > 0); }
+  bool holds() const {
+    return varies_ && off_ < kTolerance && scales_[0] != 0 && (count_ == 1 || scales_[0] * scales_[1] > 0);
+  }
   bool rises() const { return holds() && scales_[0] > 0; }
+  /// More points do not change that it does not hold. Not said where the first ones show nothing.
+  bool is_hopeless() const { return varies_ && is_far_; }
 
  private:
   static double average(std::span<const double> values) {
@@ -158,8 +169,8 @@ class Fit {
   }
 
   std::size_t count_;
-  double scales_[2] = {};
-  bool exact_ = false;
+  double scales_[2] = {}, off_ = 0;
+  bool varies_ = false, is_far_ = false;
 };
 
 bool is_finite(std::span<const double> values) {
@@ -176,19 +187,23 @@ std::vector<double> parameters_of(Parameter parameter, std::span<const double> c
   return values;
 }
 
+/// Of the values at the first points, or at all of them.
 bool is_known(const KnownLoss& loss, std::span<const double> values, std::span<const double> constants) {
-  std::vector<double> first(loss.points.size()), second(loss.second == nullptr ? 0 : loss.points.size());
+  const bool are_all = values.size() == loss.points.size();
+  std::vector<double> first(values.size()), second(loss.second == nullptr ? 0 : values.size());
   const auto is_loss_with = [&](double parameter) {
-    for (std::size_t k = 0; k < loss.points.size(); ++k) {
+    for (std::size_t k = 0; k < values.size(); ++k) {
       const Point& at = loss.points[k];
       first[k] = loss.first(at.prediction, at.target, parameter);
       if (loss.second != nullptr) second[k] = loss.second(at.prediction, at.target, parameter);
     }
+    const Fit fit(values, first, second);
+    if (!are_all) return !fit.is_hopeless();
     // A margin that no point gets beyond is a product, or its square.
     if (loss.kind == LossKind::kHinge && loss.parameter == Parameter::kThreshold &&
         std::ranges::find(first, 0.0) == first.end())
       return false;
-    return Fit(values, first, second).holds();
+    return fit.holds();
   };
   return std::ranges::any_of(parameters_of(loss.parameter, constants), is_loss_with);
 }
@@ -196,18 +211,21 @@ bool is_known(const KnownLoss& loss, std::span<const double> values, std::span<c
 }  // namespace
 
 std::optional<LossKind> identify_pair(const PairFunction& function, std::span<const double> constants) {
-  const Point* sampled = nullptr;
-  std::vector<double> values;
-  for (const KnownLoss& loss : kKnownLosses) {
-    if (loss.points.data() != sampled) {  // losses of the same points follow each other
-      sampled = loss.points.data();
-      values.clear();
-      for (const Point& at : loss.points) {
-        values.push_back(function(at.prediction, at.target));
-        if (!std::isfinite(values.back())) break;
-      }
+  std::map<const Point*, std::vector<double>> sampled;  // by the points
+  // False where some value up to there is not finite.
+  const auto sample = [&](std::span<const Point> points, std::vector<double>& values, std::size_t count) {
+    while (values.size() < count && (values.empty() || std::isfinite(values.back()))) {
+      const Point& at = points[values.size()];
+      values.push_back(function(at.prediction, at.target));
     }
-    if (values.size() == loss.points.size() && is_finite(values) && is_known(loss, values, constants)) return loss.kind;
+    return std::isfinite(values.back());
+  };
+  for (const KnownLoss& loss : kKnownLosses) {
+    std::vector<double>& values = sampled[loss.points.data()];
+    if (!sample(loss.points, values, kFirstPoints)) continue;
+    if (is_known(loss, std::span(values).first(kFirstPoints), constants) &&
+        sample(loss.points, values, loss.points.size()) && is_known(loss, values, constants))
+      return loss.kind;
   }
   return std::nullopt;
 }
