@@ -43,9 +43,9 @@ class ContractCommand : public Command {
     Result<pipeline::Pipeline> pipeline = load(path, *settings, options_.settings.declarations);
     if (!pipeline) return refuse(pipeline.error().message);
     const passes::PassResults& known = pipeline->run({passes::Pass::kAnalysis});
-    if (const dataflow::NodeViolation* failure = contract::certain_failure(known.analysis()); failure != nullptr)
+    if (const std::optional<NodeId> failing = contract::certain_failure(known.analysis()))
       return refuse(fmt::format("{} fails for all inputs at node `{}`: `tensorlint check` says why", path,
-                                failure->node == NodeId::kNone ? "" : known.model().label(failure->node)));
+                                *failing == NodeId::kNone ? "" : known.model().label(*failing)));
     const contract::Contract contract = contract::find_contract(known.analysis(), known.options().analysis);
     const auto report = options_.format == "json" ? reports::contract_json : reports::contract_text;
     const auto error = write_stdout(report(known.analysis(), contract, options_.settings.source_root));

@@ -54,7 +54,7 @@ std::optional<Error> show_one(const std::string& argument, const std::string& he
     return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
   const passes::PassResults& known = pipeline->run({Pass::kAnalysis, Pass::kPlacement});
   std::optional<contract::Contract> contract;
-  if (options.contract && contract::certain_failure(known.analysis()) == nullptr)
+  if (options.contract && !contract::certain_failure(known.analysis()))
     contract = contract::find_contract(known.analysis(), known.options().analysis);
   std::optional<Error> failed;
   const auto write = [&](std::string_view part) {

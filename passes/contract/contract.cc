@@ -486,9 +486,20 @@ std::string_view to_text(RequirementKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-const dataflow::NodeViolation* certain_failure(const dataflow::Analysis& analysis) {
-  const dataflow::NodeViolation* failure = analysis.fatal_violation();
-  return failure != nullptr && failure->certainty == ops::Certainty::kMust ? failure : nullptr;
+std::optional<NodeId> certain_failure(const dataflow::Analysis& analysis) {
+  for (const dataflow::NodeViolation& violation : analysis.violations())
+    if (violation.certainty == ops::Certainty::kMust && !ops::is_about_declared_shape(violation.kind()))
+      return violation.node;
+  const Model& model = analysis.model();
+  const auto is_undefined = [&](ValueId value) {
+    return value != ValueId::kAbsent && model.value(value).origin == ValueOrigin::kUndefined;
+  };
+  for (const NodeId node : analysis.nodes()) {
+    const dataflow::Gap gap = analysis.gap(node);
+    if (gap == dataflow::Gap::kCycle || gap == dataflow::Gap::kRecursion) return node;
+    if (analysis.is_visited(node) && std::ranges::any_of(analysis.operands(node), is_undefined)) return node;
+  }
+  return std::nullopt;
 }
 
 Contract find_contract(const dataflow::Analysis& analysis, const dataflow::AnalysisOptions& options) {

@@ -43,8 +43,9 @@ struct Contract {
   bool has_all() const { return is_complete && has_sizes && !depends_on_elements; }
 };
 
-/// What fails whatever the inputs are: such a model has no contract. Null for none.
-const dataflow::NodeViolation* certain_failure(const dataflow::Analysis& analysis);
+/// A node that fails whatever the inputs are, or reads what nothing defines, or runs for ever: such a model has no
+/// contract.
+std::optional<NodeId> certain_failure(const dataflow::Analysis& analysis);
 
 /// What a model requires of its inputs: found by solving it with sizes and elements, at and around those that run.
 /// What fails in some executions only, and what rank and dtype decide, is no part of it.

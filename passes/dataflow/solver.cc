@@ -72,7 +72,7 @@ void Solver::run() {
   commit(GraphId::kMain);
   keep_unrun_violations();
   out_.visits_ = budget_.spent();
-  out_.ran_out_ = budget_.is_spent();
+  out_.ran_out_ = budget_.is_spent() || unrun_ran_out_;
   std::stable_sort(out_.violations_.begin(), out_.violations_.end(),
                    [](const NodeViolation& a, const NodeViolation& b) { return a.node < b.node; });
   for (const GraphId id : model_.graphs.ids()) {

@@ -292,6 +292,7 @@ class Solver {
 
   // Bodies that never run.
   bool is_unrun_ = false;       // one is inferred; speculative, too
+  bool unrun_ran_out_ = false;  // of some body not all was inferred
   std::set<NodeId> has_unrun_;  // nodes of which such a body was inferred
   std::set<std::pair<NodeId, const ops::Constraint*>> has_unrun_violation_;
   std::vector<NodeViolation> unrun_violations_;

@@ -26,10 +26,12 @@ std::vector<AbstractValue> Solver::infer_unrun(NodeId id, GraphId body) {
     inputs.push_back({type == nullptr ? FactId::kTop : initial_facts_.declared(*type, 0), {}});
   }
   const int conditional = std::exchange(conditional_, 0);
-  const std::uint64_t rest = budget_.leave(budget_.visits() / kShareOfUnrun);
+  // Bodies in this one are of its share.
+  const std::uint64_t rest = was_unrun ? 0 : budget_.leave(budget_.visits() / kShareOfUnrun);
   speculative_ = is_unrun_ = true;
   std::vector<AbstractValue> outputs = visit_body(body, inputs);
   speculative_ = is_unrun_ = was_unrun;
+  unrun_ran_out_ = unrun_ran_out_ || budget_.is_spent();
   budget_.give_back(rest);
   conditional_ = conditional;
   shape_clash_.reset();

@@ -202,7 +202,7 @@ InputPlan runnable_inputs(const Model& model, std::uint64_t seed, std::span<cons
   dataflow::AnalysisOptions options = options_for(model, given);
   options.meter = std::move(meter);
   const dataflow::Analysis analysis = dataflow::analyse(model, options);
-  if (contract::certain_failure(analysis) != nullptr) return plan;
+  if (contract::certain_failure(analysis)) return plan;
   contract::Prober prober(analysis, options);
   contract::Sizes sizes(prober.extents().size());
   Random random(seed);

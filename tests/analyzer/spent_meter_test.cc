@@ -209,7 +209,7 @@ class Run {
   }
 
   void contract() {
-    if (contract::certain_failure(*analysis_) != nullptr) return;
+    if (contract::certain_failure(*analysis_)) return;
     dataflow::AnalysisOptions options;
     options.meter = meter_;
     const contract::Contract found = contract::find_contract(*analysis_, options);

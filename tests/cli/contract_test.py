@@ -108,6 +108,23 @@ class ContractTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn("fails for all inputs at node `sum`", result.stderr)
 
+    def test_so_is_one_that_reads_nothing_or_runs_for_ever(self) -> None:
+        head = '<ir_version: 9, opset_import: ["": 18, "f": 1]>\ng (float[N] x) => (y) {{ {} }}\n<domain: "f", opset_import: ["": 18, "f": 1]> A (a) => (b) {{ {} }}\n'
+        for calls, body in (("[here] y = Add (x, q)", "b = Relu (a)"), ("y = f.A (x)", "[here] b = Add (a, q)"), ("y = f.A (x)", "[here] b = f.A (a)"),
+                            ("[here] p = Add (x, y) y = Relu (p)", "b = Relu (a)")):
+            with self.subTest(calls=calls, body=body):
+                result = run("-", text=head.format(calls, body))
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn("fails for all inputs at node `here`", result.stderr)
+        self.assertEqual(run("-", text=head.format("y = Relu (x)", "b = Add (a, q)")).returncode, 0)
+
+    def test_what_fails_in_some_executions_hides_nothing(self) -> None:
+        """One that fails with some sizes comes first."""
+        text = '<ir_version: 9, opset_import: ["": 18]>\ng (float[N, 2] x, float[M, 2] v, float[3] z) => (w, y) { w = Add (x, v) [sum] y = Add (x, z) }\n'
+        result = run("-", text=text)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("fails for all inputs at node `sum`", result.stderr)
+
     def test_bad_input_is_refused(self) -> None:
         for arguments, said in ((["missing.onnx"], "missing.onnx"), (["-", "--format", "xml"], "xml"),
                                 (["-", "--input", "nothing=float32"], "nothing")):

@@ -117,6 +117,13 @@ TEST(RuntimeVerdicts, ADiagonalOfTwoNumbers) {
   EXPECT_EQ(Op("Trilu", 14).in("float32[2, 3]").constant({1}).infer().failures, Labels{});
 }
 
+/// Both refuse either, and ONNX's inference the longer one.
+TEST(RuntimeVerdicts, PermutationsOfOtherLengths) {
+  EXPECT_EQ(Op("Transpose", 13).in("float32[2, 3]").ints("perm", {1, 0, 2}).infer().failures,
+            Labels{"transpose_too_long"});
+  EXPECT_EQ(Op("Transpose", 13).in("float32[2, 3]").ints("perm", {0}).infer().failures, Labels{"transpose_length"});
+}
+
 /// The reference implementation squeezes one axis after the other; the first one has to have the extent 1 in both.
 TEST(RuntimeVerdicts, SqueezeOfALongAxisTwice) {
   EXPECT_EQ(Op("Squeeze", 11).in("float32[1, 3, 1]").ints("axes", {1, 1}).infer().failures,

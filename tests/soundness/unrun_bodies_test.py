@@ -14,7 +14,7 @@ import onnxruntime
 
 INPUTS = """float[2] x, float[2, 3] m, float[2, 4] n, float[1, 2, 5, 5] image, float[4, 3, 2, 2] window, float[2, 2, 2, 2] fits, float[3, 2] fits3, bool[2] b,
 bool[3] b3, float scalar, float[1] one, bool flag"""
-CONSTANTS = """bool yes = {1}, bool[3] yes_no = {1, 0, 1}, int64 none = {0}, int64[1] axis7 = {7}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[3] three = {1, 2, 3},
+CONSTANTS = """bool yes = {1}, bool[3] yes_no = {1, 0, 1}, int64 none = {0}, int64 sixteen = {16}, int64[1] axis7 = {7}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[3] three = {1, 2, 3},
 int64[2] quarters = {4, -1}, float[3] row = {1, 2, 3}, float[2] two = {0, 1}, int64[2] index = {0, 1}, int64[2] twice = {0, 0}, uint8[2] u2 = {1, 2},
 uint8[3] u3 = {1, 2, 3}, int64[2, 2] square = {0, 0, 1, 1}, int64[2] pair = {2, 2}, int64 zero = {0}, int64 five = {5}, int64 step = {1}"""
 
@@ -190,6 +190,23 @@ class UnrunBodies(unittest.TestCase):
         )
         self.assertTrue(refusal)
         self.assertEqual([(f["rule"], f["severity"]) for f in found], [("mixed-operand-dtypes", "warning")])
+
+    def test_many_bodies_in_each_other(self) -> None:
+        nodes = "q = Add(x, row)"
+        for depth in range(30):
+            nodes = f"q{depth} = Relu(x) q = If(yes) <then_branch: graph = t{depth} () => (p{depth}) {{ p{depth} = Identity(x) }}, else_branch: graph = e{depth} () => (q) {{ {nodes} }}>"
+        found, _ = self.findings(branch(nodes))
+        self.assertEqual([(f["severity"], f["certainty"]) for f in found], [("warning", "may")])
+
+    def test_a_body_that_is_too_much_is_said_to_be(self) -> None:
+        """Of what is not inferred nothing is known: the report is partial."""
+        loops = "v = Concat <axis = 0> (s0, x)"
+        for depth in range(5):
+            outer = "x" if depth == 4 else f"s{depth + 1}"
+            loops = f"v = Loop(sixteen, yes, {outer}) <body: graph = l{depth} (int64 i{depth}, bool c{depth}, float[N{depth}] s{depth}) => (d{depth}, v) {{ d{depth} = Identity(c{depth}) {loops} }}>"
+        self.findings(branch(loops + " q = Add(x, row)"))
+        report = subprocess.run([os.environ["TENSORLINT_BINARY"], "check", "--format", "json", Path(self.folder.name) / "model.onnx"], check=False, capture_output=True)
+        self.assertIn("only a part was examined", json.loads(report.stdout)["inputs"][0].get("partial", ""))
 
     def test_each_failure_is_said(self) -> None:
         found, _ = self.findings(branch("q = Gather(x, axis7) r = Add(x, row) s = MatMul(m, m) t = Foo(x)"))
