@@ -11,6 +11,10 @@ MIB = 1 << 20
 INT32 = 6
 
 
+#: Kinds of which a model has an error, for the sake of what stands between its weights.
+HAVE_ERRORS = {"bodies", "defaults", "functions"}
+
+
 class WeightsPassedOverTest(PromiseTest):
     def write_with_weights(self, graph: bytes, holders: tuple[int, ...], fields: bytes, number: int, size: int) -> None:
         """A model whose graph ends with `size` zeros of field `number` of the messages `holders` in each other; in pieces, since what this
@@ -35,11 +39,10 @@ class WeightsPassedOverTest(PromiseTest):
         result = hostile_test.run(["fix", "--unsafe", "-o", self.folder / "fixed.onnx", self.path])
         self.assertIn(result.code, (0, 1), result.errors[:500])
         self.assertLess(result.memory, 80 * MIB)
-        # The values of a sparse one, in a model that is placed.
-        values = wire.number(1, size // 4) + wire.number(2, wire.FLOAT) + wire.data(8, "w")
-        self.write_with_weights(graph, (15, 1), values, 9, size)
+        floats = wire.number(1, size // 4) + wire.number(2, wire.FLOAT) + wire.data(8, "w")
+        self.write_with_weights(graph, (5,), floats, 4, size)
         result = hostile_test.run(["place", self.path, "-o", self.folder / "placed.onnx"])
-        self.assertIn(result.code, (0, 1, 2), result.errors[:500])
+        self.assertEqual(result.code, 0, result.errors[:500])
         self.assertLess(result.memory, 112 * MIB)
 
 
@@ -116,7 +119,8 @@ class WeightsPassedOverTest(PromiseTest):
         gathers = b"".join(wire.data(1, wire.node("Gather", ["x", f"t{i}"], [f"g{i}"])) for i in range(count))
         yield "tables", self.inside(7, [dead + relu + gathers, *tables, wire.data(2, "g") + x + y])
 
-    def assert_passed_over(self, others: int) -> None:
+    def assert_passed_over(self, others: int, placed: tuple[int, ...] = (0,)) -> None:
+        """`placed`: what `place` says, which refuses models with errors."""
         fixed = self.folder / "fixed.onnx"
         for more, command in (
             (0, ["check"]), (0, ["show"]), (0, ["why", self.path, "y"]), (16 * MIB + 36 * others, ["fix", "--diff", "--unsafe"]),
@@ -124,7 +128,7 @@ class WeightsPassedOverTest(PromiseTest):
         ):
             with self.subTest(command=command[:2]):
                 result = hostile_test.run(command if self.path in command else [*command, self.path])
-                self.assertIn(result.code, (0, 1, 2), result.errors[:500])
+                self.assertIn(result.code, placed if command[0] == "place" else (0, 1), (command, result.errors[:500]))
                 self.assertLess(result.memory, 64 * MIB + 40 * others + more)
         fixed.unlink(missing_ok=True)
 
@@ -134,7 +138,7 @@ class WeightsPassedOverTest(PromiseTest):
             others = self.write_parts([head, *parts])
             self.assertGreater(self.path.stat().st_size, 140 * MIB)
             with self.subTest(name):
-                self.assert_passed_over(others)
+                self.assert_passed_over(others, (2,) if name in HAVE_ERRORS else (0,))
 
     def test_training_information(self) -> None:
         head = wire.number(1, 8) + wire.data(8, wire.data(1, "") + wire.number(2, 18))
