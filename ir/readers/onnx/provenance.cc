@@ -214,7 +214,7 @@ class FileProvenance final : public Provenance {
   }
   /// Systems map whole blocks around what is looked at; of places far from each other these are mostly weights.
   void look_at(const char* place) const {
-    constexpr std::uint32_t kMostBlocks = 64;
+    constexpr std::uint32_t kMostBlocks = 128;
     if (mapping_ == nullptr || std::abs(place - last_) < static_cast<std::ptrdiff_t>(kWeights)) return;
     last_ = place;
     if (++blocks_ % kMostBlocks == 0) mapping_->release(file_);
