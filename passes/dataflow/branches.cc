@@ -11,10 +11,13 @@ namespace {
 
 constexpr int kMaxSpeculations = 8;                 // Ifs of which each branch is followed on its own
 constexpr std::size_t kMaxSpeculativeNodes = 4096;  // after such an If
-constexpr std::uint64_t kShareOfBranch = 16;        // of the budget, for each branch
 
 const ops::Constraint kBranchesAgree{"branches_agree", ops::ConstraintKind::kBranchTypes,
                                      "both branches give results of one type"};
+
+ops::Message other_types(std::size_t result, FactId from_then, FactId from_else) {
+  return {"{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(result), from_then, from_else};
+}
 
 }  // namespace
 
@@ -70,10 +73,7 @@ void Solver::merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::
     Taint tainted = merged[r].taint;
     tainted |= outputs[r].taint;
     if (types_clash(facts_, merged[r].fact, outputs[r].fact)) {
-      if (!tainted.has(Aspect::kDtype))
-        record(id, kBranchesAgree, {},
-               {"{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r), merged[r].fact,
-                outputs[r].fact});
+      if (!tainted.has(Aspect::kDtype)) record(id, kBranchesAgree, {}, other_types(r, merged[r].fact, outputs[r].fact));
       merged[r].taint |= Aspect::kDtype;
     }
     merged[r] = join(facts_, merged[r], outputs[r]);
@@ -89,8 +89,7 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
   for (std::size_t r = 0; r < std::min(taken.size(), outputs.size()); ++r) {
     if (outputs[r] == ValueId::kAbsent || taken[r].taint.has(Aspect::kDtype)) continue;
     const auto message = [&](FactId other) {
-      return ops::Message("{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r),
-                          taken_is_then ? taken[r].fact : other, taken_is_then ? other : taken[r].fact);
+      return taken_is_then ? other_types(r, taken[r].fact, other) : other_types(r, other, taken[r].fact);
     };
     const TypeDecl* type = model_.value(outputs[r]).type;
     const FactId declared = type == nullptr ? FactId::kTop : initial_facts_.declared(*type, 0);
@@ -110,17 +109,13 @@ Solver::Speculation Solver::follow_branch(std::span<const AbstractValue> results
   facts_.meter().charge(current_.size() / 2);
   const IdVector<ValueId, AbstractValue> values = current_;
   const EqualityScope::Checkpoint equalities = equalities_.checkpoint();
-  const int conditional = std::exchange(conditional_, 0);
-  const std::uint64_t rest = budget_.leave(budget_.visits() / kShareOfBranch);
-  speculative_ = true;
-  set_results(nodes.front(), results);
-  for (std::size_t i = 1; i < nodes.size() && !infeasible_ && !budget_.is_spent(); ++i) {
-    visit_node(nodes[i]);
-    shape_clash_.reset();
-  }
-  speculative_ = false;
-  budget_.give_back(rest);
-  conditional_ = conditional;
+  speculate([&] {
+    set_results(nodes.front(), results);
+    for (std::size_t i = 1; i < nodes.size() && !infeasible_ && !budget_.is_spent(); ++i) {
+      visit_node(nodes[i]);
+      shape_clash_.reset();
+    }
+  });
   current_ = values;
   equalities_.rollback(equalities);
   return {std::exchange(failure_, std::nullopt), std::exchange(infeasible_, false)};
@@ -155,7 +150,7 @@ void Solver::refine_branch(const ShapeClash& clash, std::span<const NodeId> node
   const Node& node = model_.node(nodes.front());
   const ValueId condition = model_.operands(node).empty() ? ValueId::kAbsent : model_.operands(node).front();
   if (speculative_ || speculations_ >= kMaxSpeculations || nodes.size() > kMaxSpeculativeNodes ||
-      budget_.visits() / kShareOfBranch < nodes.size())
+      budget_.visits() / kShareOfSpeculation < nodes.size())
     return;
   const bool is_chosen = condition != ValueId::kAbsent && depends_on_elements(condition);
   if (!clash.of_ranks && !is_chosen) return;

@@ -181,6 +181,24 @@ class Solver {
   std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs);
   void record_arity(NodeId id, ops::Message message);
 
+  // ---- speculation
+
+  /// Of what is left of the budget, for each speculation.
+  static constexpr std::uint64_t kShareOfSpeculation = 16;
+  /// Visits with nothing recorded and a share of the budget; false where that ended.
+  template <typename Visits>
+  bool speculate(const Visits& visits) {
+    const int conditional = std::exchange(conditional_, 0);
+    const std::uint64_t rest = budget_.leave(budget_.visits() / kShareOfSpeculation);
+    speculative_ = true;
+    visits();
+    speculative_ = false;
+    const bool is_spent = budget_.is_spent();
+    budget_.give_back(rest);
+    conditional_ = conditional;
+    return !is_spent;
+  }
+
   // ---- branches
 
   void visit_if(NodeId id, const Application& call, const RegionOp& region, std::span<const AbstractValue> operands);

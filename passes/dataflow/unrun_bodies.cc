@@ -10,30 +10,24 @@
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint::dataflow {
-namespace {
-
-constexpr std::uint64_t kShareOfUnrun = 16;  // of the budget
-
-}  // namespace
 
 /// The outputs; none where a function or a loop comes to the node again.
 std::vector<AbstractValue> Solver::infer_unrun(NodeId id, GraphId body) {
-  const bool was_unrun = is_unrun_;
-  if ((speculative_ && !was_unrun) || is_provisional() || !has_unrun_.insert(id).second) return {};
+  if ((speculative_ && !is_unrun_) || is_provisional() || !has_unrun_.insert(id).second) return {};
   std::vector<AbstractValue> inputs;
   for (const ValueId input : model_.graph(body).inputs) {
     const TypeDecl* type = input == ValueId::kAbsent ? nullptr : model_.value(input).type;
     inputs.push_back({type == nullptr ? FactId::kTop : initial_facts_.declared(*type, 0), {}});
   }
-  const int conditional = std::exchange(conditional_, 0);
-  // Bodies in this one are of its share.
-  const std::uint64_t rest = was_unrun ? 0 : budget_.leave(budget_.visits() / kShareOfUnrun);
-  speculative_ = is_unrun_ = true;
-  std::vector<AbstractValue> outputs = visit_body(body, inputs);
-  speculative_ = is_unrun_ = was_unrun;
-  unrun_ran_out_ = unrun_ran_out_ || budget_.is_spent();
-  budget_.give_back(rest);
-  conditional_ = conditional;
+  std::vector<AbstractValue> outputs;
+  const auto infer = [&] { outputs = visit_body(body, inputs); };
+  if (is_unrun_) {
+    infer();  // of the share of the body around it
+  } else {
+    is_unrun_ = true;
+    if (!speculate(infer)) unrun_ran_out_ = true;
+    is_unrun_ = false;
+  }
   shape_clash_.reset();
   return outputs;
 }

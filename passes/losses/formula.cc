@@ -183,22 +183,22 @@ double Formula::compute(std::size_t index, int variant) const {
 double Formula::evaluate(std::span<const Assignment> assignments, int variant) const {
   std::uint64_t assigned = 0, steps = parts_.size();
   for (const Assignment& given : assignments) assigned |= std::uint64_t{1} << given.part;
-  const bool is_new = variant != variant_;
-  values_ = is_new ? std::vector<double>(parts_.size(), kNan) : unassigned_;
-  const auto compute_all = [&](std::uint64_t of) {
+  if (variant != variant_) {
+    values_.assign(parts_.size(), kNan);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      if ((ancestors_[i] & of) == 0) continue;
       steps += steps_of(parts_[i]);
-      const auto given = of == kAll ? assignments.end() : std::ranges::find(assignments, i, &Assignment::part);
-      values_[i] = given != assignments.end() ? given->value : compute(i, variant);
+      values_[i] = compute(i, variant);
     }
-  };
-  if (is_new) {
-    compute_all(kAll);
     unassigned_ = values_;
     variant_ = variant;
   }
-  compute_all(assigned);
+  values_ = unassigned_;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if ((ancestors_[i] & assigned) == 0) continue;
+    steps += steps_of(parts_[i]);
+    const auto given = std::ranges::find(assignments, i, &Assignment::part);
+    values_[i] = given != assignments.end() ? given->value : compute(i, variant);
+  }
   expressions_.charge(steps);
   return values_.back();
 }

@@ -64,7 +64,6 @@ class Formula {
   double compute(std::size_t index, int variant) const;
 
   static constexpr std::size_t kMaxParts = 48;  // ancestors_ are bits of one number
-  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
   const Expressions& expressions_;
   std::set<const Graph*> opaque_;  // functions that are more than arithmetic

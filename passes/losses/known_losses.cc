@@ -150,7 +150,7 @@ class Fit {
       off_ = std::max(off_, std::abs(values[k] - fitted) / (std::abs(values[k] - mean) + 1e-3 * largest + 1e-12));
     }
     varies_ = largest > 1e-9;
-    is_far_ = residual > kRoughTolerance * largest;
+    is_hopeless_ = varies_ && residual > kRoughTolerance * largest;
   }
 
   /// The terms have one sign: none of them is rewarded while the other one is punished.
@@ -159,7 +159,7 @@ class Fit {
   }
   bool rises() const { return holds() && scales_[0] > 0; }
   /// More points do not change that it does not hold. Not said where the first ones show nothing.
-  bool is_hopeless() const { return varies_ && is_far_; }
+  bool is_hopeless() const { return is_hopeless_; }
 
  private:
   static double average(std::span<const double> values) {
@@ -170,7 +170,7 @@ class Fit {
 
   std::size_t count_;
   double scales_[2] = {}, off_ = 0;
-  bool varies_ = false, is_far_ = false;
+  bool varies_ = false, is_hopeless_ = false;
 };
 
 bool is_finite(std::span<const double> values) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "ir/ops/checks.h"
 
@@ -193,20 +194,19 @@ void mean_variance_normalization(Inference& in) {
   static constexpr std::array<std::int64_t, 3> kDefaultAxes = {0, 2, 3};
   const auto given = in.ints_attribute("axes");
   const auto rank = static_cast<std::int64_t>(data->size());
-  std::vector<std::int64_t> axes;
+  std::map<std::int64_t, std::int64_t> written;  // by axis from the front
   for (const std::int64_t axis : given ? *given : std::span<const std::int64_t>(kDefaultAxes)) {
     if (axis < -rank || axis >= rank) {
       in.fails_somewhere(kNormAxis, {0}, axis_outside(axis, static_cast<int>(rank), 0),
                          {"the engine refuses axes out of range, as numpy does (onnxruntime leaves them out)"});
       return;
     }
-    const std::int64_t normalised = axis < 0 ? axis + rank : axis;
-    if (std::ranges::find(axes, normalised) != axes.end()) {
-      in.fails_somewhere(kNormAxisOnce, {0}, repeated_axis(axis, normalised, 0),
+    const auto [before, is_new] = written.try_emplace(axis < 0 ? axis + rank : axis, axis);
+    if (!is_new) {
+      in.fails_somewhere(kNormAxisOnce, {0}, repeated_axis(axis, before->second, 0),
                          {"the engine refuses repeated axes, as numpy does (onnxruntime computes something)"});
       return;
     }
-    axes.push_back(normalised);
   }
 }
 

@@ -32,19 +32,19 @@ void normalise(Inference& in, double lo, double hi) {
 }
 
 /// ONNX's inference refuses a scalar; kernels run it as one element, the reference implementation too.
-void check_scalar(Inference& in, std::string_view name) {
+void check_scalar(Inference& in) {
   if (in.rank(0) == 0 && in.opset() >= 11)
-    in.fails_somewhere(kSoftmaxRank, {0}, {"{} is a scalar, {} needs at least 1 axis", OperandRef(0), name},
+    in.fails_somewhere(kSoftmaxRank, {0}, {"{} is a scalar, {} needs at least 1 axis", OperandRef(0), in.call().name},
                        {"the engine refuses scalars, as onnxruntime does (numpy takes them as one element)"});
 }
 
 void softmax(Inference& in) {
-  check_scalar(in, "Softmax");
+  check_scalar(in);
   normalise(in, 0, 1);
 }
 
 void log_softmax(Inference& in) {
-  check_scalar(in, "LogSoftmax");
+  check_scalar(in);
   normalise(in, -HUGE_VAL, 0);
 }
 
